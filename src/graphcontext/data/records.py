@@ -1,0 +1,197 @@
+"""The vocabulary between stages: frozen dataclasses, ids that are content hashes, JSON in and out.
+
+``Corpus → Graph → Ranking → Context → Prediction → Score``. A stage takes and returns these and nothing else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+Status = Literal["ok", "empty", "failed"]
+
+
+def content_id(*parts: str) -> str:
+    """Return the first 16 hex digits of the SHA-256 of ``parts``: equal content, equal id."""
+    digest = hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode())
+    return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a text comes from, kept for attribution (CC BY-SA asks for author and link)."""
+
+    link: str = ""
+    author: str = ""
+    license: str = ""
+    date: str = ""  # ISO 8601
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer of a thread in a question pool; ``votes`` is the site's score (any integer)."""
+
+    text: str
+    votes: int = 0
+    accepted: bool = False
+    author: str = ""
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One retrievable unit: retrieved on ``match_text``, shown to the model as ``context_text``.
+
+    For a question pool ``match_text`` is the question (title, newline, body) and ``context_text`` the
+    question with its accepted answer; ``answers`` holds every answer of the thread. Two passages with
+    one title are two passages: ``id`` is a hash of the content, not of the title.
+    """
+
+    id: str
+    title: str
+    match_text: str
+    context_text: str
+    source: Source = Source()
+    answers: tuple[Answer, ...] = ()
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The passages one or more questions are answered from. ``id`` hashes the passages' content."""
+
+    id: str
+    passages: tuple[Passage, ...]
+
+    @staticmethod
+    def of(passages: list[Passage] | tuple[Passage, ...]) -> Corpus:
+        """Build a corpus whose id covers everything a stage can read of its passages."""
+        lines = [json.dumps(dataclasses.asdict(p), sort_keys=True, ensure_ascii=False) for p in passages]
+        return Corpus(content_id(*lines), tuple(passages))
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question to answer from the corpus named by ``corpus_id``.
+
+    ``text`` is what is asked (for a forum: title, newline, body), ``references`` the gold answers,
+    ``supports`` the ids of gold passages where the data set has them.
+    """
+
+    id: str
+    text: str
+    corpus_id: str
+    references: tuple[str, ...] = ()
+    title: str = ""
+    supports: tuple[str, ...] = ()
+    source: Source = Source()
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A passage graph in CSR form, one node per passage of the corpus, in the corpus' order.
+
+    Args:
+        corpus_id: the corpus whose passages are the nodes.
+        indptr: row pointers, shape (n_nodes + 1,), int64.
+        indices: neighbour of each edge slot, shape (n_edge_slots,), int32; an undirected edge fills two.
+        weights: edge weights > 0, shape (n_edge_slots,), float32.
+        facts: what the builder reports (threshold, edges, density, components …), JSON types only.
+    """
+
+    corpus_id: str
+    indptr: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+    directed: bool = False
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.indptr) - 1
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A passage id with its retrieval score (higher is better)."""
+
+    id: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The passages retrieved for one question, best first.
+
+    ``fallback`` names the fall-back that was taken for this question (``cosine`` where PageRank had no
+    seed), None where there was none.
+    """
+
+    id: str
+    passages: tuple[Scored, ...]
+    status: Status = "ok"
+    reason: str | None = None
+    fallback: str | None = None
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One piece of context that is shown whole or cut whole; ``source`` is a passage id or a component's name."""
+
+    id: str
+    text: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the model is shown for one question. ``n_cut`` counts the units that did not fit the budget."""
+
+    id: str
+    units: tuple[Unit, ...]
+    n_tokens: int = 0
+    n_cut: int = 0
+    status: Status = "ok"
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One generated answer. ``n_tokens`` counts generated tokens; ``finish`` is ``stop``, ``length`` or None."""
+
+    id: str
+    question: str
+    prediction: str
+    references: tuple[str, ...]
+    n_tokens: int = 0
+    status: Status = "ok"
+    reason: str | None = None
+    finish: str | None = None
+
+
+_ENTRIES = {"passages": Scored, "units": Unit, "answers": Answer}
+
+
+def to_json(record: Any) -> dict[str, Any]:
+    """Return a record as a dict of JSON types; ``reason`` and other empty optional fields are left out."""
+    return {k: v for k, v in dataclasses.asdict(record).items() if v is not None}
+
+
+def from_json(cls: type, row: dict[str, Any]) -> Any:
+    """Rebuild a record of class ``cls`` (Passage, Question, Ranking, Context or Prediction) from :func:`to_json`."""
+    values: dict[str, Any] = {}
+    for f in dataclasses.fields(cls):
+        if f.name not in row:
+            continue
+        value = row[f.name]
+        if f.name in _ENTRIES:
+            value = tuple(_ENTRIES[f.name](**entry) for entry in value)
+        elif isinstance(value, list):
+            value = tuple(value)
+        elif f.name == "source" and isinstance(value, dict):
+            value = Source(**value)
+        values[f.name] = value
+    return cls(**values)

