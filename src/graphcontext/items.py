@@ -1,0 +1,84 @@
+"""Per-item work that goes on where a kill stopped it and records what fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from graphcontext.data.records import from_json, to_json
+from graphcontext.errors import GraphContextError, RunError
+from graphcontext.files import append_lines, jsonl, read_lines, write_atomic
+
+
+def run_items(
+    path: Path,
+    items: Sequence[Any],
+    compute: Callable[[list[Any]], list[Any]],
+    cls: type,
+    chunk: int = 64,
+    advance: Callable[[int], None] = lambda n: None,
+) -> list[Any]:
+    """Compute one record per item, resumably, and write them to ``path`` in the order of ``items``.
+
+    The items are cut into fixed chunks. A chunk with a missing or failed record is computed whole, so that
+    it has the bytes of an undisturbed run, and only its missing lines are appended to ``<path>.part``.
+
+    Args:
+        path: the finished JSONL file.
+        items: things with an ``id``.
+        compute: a list of items → a list of ``cls``, by index.
+        cls: class of the records, which have ``id``, ``status`` and ``reason``.
+        chunk: items per call of ``compute``.
+        advance: told how many items are done.
+    """
+    part = path.with_name(path.name + ".part")
+    known = {row["id"]: row for row in [*read_lines(path), *read_lines(part)] if row.get("status") != "failed"}
+    records: list[Any] = []
+    for start in range(0, len(items), chunk):
+        batch = list(items[start : start + chunk])
+        missing = [item.id for item in batch if item.id not in known]
+        if missing:
+            computed = _compute(compute, batch, cls)
+            fresh = {r.id: to_json(r) for r in computed if r.id in set(missing)}
+            append_lines(part, list(fresh.values()))
+            known.update(fresh)
+        records += [from_json(cls, known[item.id]) for item in batch]
+        advance(len(batch))
+    write_atomic(path, jsonl(records))
+    part.unlink(missing_ok=True)
+    return records
+
+
+def _compute(compute: Callable[[list[Any]], list[Any]], batch: list[Any], cls: type) -> list[Any]:
+    """Compute a chunk; where that raises, item by item, so that one bad item is recorded and not the run lost."""
+    try:
+        return _checked(compute(batch), batch)
+    except GraphContextError:
+        raise
+    except Exception as error:  # noqa: BLE001 - any component's fault becomes a counted failure below
+        if len(batch) == 1:
+            return [_failed(cls, batch[0], error)]
+    records: list[Any] = []
+    for item in batch:
+        records += _compute(compute, [item], cls)
+    return records
+
+
+def _checked(records: list[Any], batch: list[Any]) -> list[Any]:
+    ids, wanted = [r.id for r in records], [item.id for item in batch]
+    if ids != wanted:
+        raise RunError(f"a component returned {len(ids)} records for {len(wanted)} items, or in another order")
+    return records
+
+
+def _failed(cls: type, item: Any, error: Exception) -> Any:
+    reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+    empty = {
+        "Ranking": {"passages": ()},
+        "Context": {"units": ()},
+        "Prediction": {"question": getattr(item, "text", ""), "prediction": "", "references": item.references}
+        if hasattr(item, "references")
+        else {},
+    }[cls.__name__]
+    return cls(id=item.id, status="failed", reason=reason, **empty)

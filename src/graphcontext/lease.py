@@ -1,0 +1,127 @@
+"""Lease files: one process computes an artefact, the others wait for it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import sys
+import threading
+import time
+import uuid
+from pathlib import Path
+from typing import Any, Self
+
+from graphcontext.files import disk_error
+
+HEARTBEAT = 5.0  # seconds between two signs of life of a lock's owner
+STALE = 60.0  # seconds without one after which others take the lock over
+
+
+class Lease:
+    """An exclusive-create lock file with host, pid, job and heartbeat; works on NFS and Lustre (no flock).
+
+    Waits while another process holds it; takes it over when its owner is dead (same host) or has given no
+    sign of life for ``STALE`` seconds.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.nonce = uuid.uuid4().hex
+        self._stop = threading.Event()
+
+    def __enter__(self) -> Self:
+        told = False
+        while not self._create():
+            owner = self._owner()
+            if owner is not None and self._is_stale(owner):
+                self._take_away(owner)
+                continue
+            if owner is not None and not told:
+                where = f"{owner.get('host')} pid {owner.get('pid')}"
+                print(f"waiting for {self.path.parent.name}/{self.path.stem}, computed by {where}", file=sys.stderr)
+                told = True
+            time.sleep(0.2)
+        threading.Thread(target=self._beat, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        owner = self._owner()
+        if owner is not None and owner.get("nonce") == self.nonce:
+            self.path.unlink(missing_ok=True)
+
+    def _create(self) -> bool:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        facts = {
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "started": _process_start(os.getpid()),
+            "job": os.environ.get("SLURM_JOB_ID"),
+            "nonce": self.nonce,
+        }
+        # The content is complete before the name exists: link() fails where the name is taken.
+        temporary = self.path.with_name(f".{self.path.name}.{self.nonce}.tmp")
+        try:
+            temporary.write_text(json.dumps(facts))
+            try:
+                os.link(temporary, self.path)
+            except PermissionError:  # a file system without hard links
+                with self.path.open("x") as stream:
+                    stream.write(json.dumps(facts))
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise disk_error(error, self.path) from error
+        finally:
+            temporary.unlink(missing_ok=True)
+        return True
+
+    def _owner(self) -> dict[str, Any] | None:
+        try:
+            owner = json.loads(self.path.read_text())
+            owner["age"] = time.time() - self.path.stat().st_mtime
+        except (FileNotFoundError, ValueError):
+            return None
+        return owner
+
+    @staticmethod
+    def _is_stale(owner: dict[str, Any]) -> bool:
+        if owner["age"] > STALE:
+            return True
+        same_host = owner.get("host") == socket.gethostname()
+        return same_host and _process_start(int(owner["pid"])) != owner.get("started")
+
+    def _take_away(self, owner: dict[str, Any]) -> None:
+        """Remove a stale lock by renaming it; a fresh lock that was caught by mistake is put back."""
+        caught = self.path.with_name(f".{self.path.name}.{self.nonce}.stale")
+        try:
+            os.rename(self.path, caught)
+        except FileNotFoundError:
+            return
+        if json.loads(caught.read_text()).get("nonce") != owner.get("nonce"):
+            with contextlib.suppress(FileExistsError):
+                os.link(caught, self.path)
+        caught.unlink(missing_ok=True)
+
+    def _beat(self) -> None:
+        while not self._stop.wait(HEARTBEAT):
+            with contextlib.suppress(FileNotFoundError):
+                os.utime(self.path)
+
+
+def _process_start(pid: int) -> str | None:
+    """Return what tells this process from a later one with its pid; None where it is gone or unknown."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except FileNotFoundError:
+        if sys.platform.startswith("linux"):
+            return None
+    try:  # no /proc: alive is all that can be told
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        return "alive"
+    return "alive"
