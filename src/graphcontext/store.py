@@ -41,6 +41,16 @@ class Artefact:
         done = self.finished
         return done is not None and done["inputs"] == inputs and not done["facts"].get("n_failed")
 
+    def begin(self, inputs: dict[str, str]) -> None:
+        """Start or go on with the work: what was begun from other inputs is thrown away, calls excepted."""
+        begun = self.path / "begun.json"
+        if begun.is_file() and json.loads(begun.read_text()) != inputs:
+            for file in self.path.iterdir():
+                if file.is_file() and file.name != "calls.jsonl":
+                    file.unlink()
+        if not begun.is_file():
+            write_atomic(begun, json.dumps(inputs))
+
     @contextlib.contextmanager
     def lock(self) -> Iterator[Artefact]:
         """Hold the lease on this artefact; others wait, and find it finished when they get it."""
@@ -53,7 +63,7 @@ class Artefact:
         files = {
             p.name: hash_file(p)
             for p in sorted(self.path.iterdir())
-            if p.is_file() and not p.name.startswith(".") and p.name not in ("done.json", "calls.jsonl")
+            if p.is_file() and not p.name.startswith(".") and p.name not in ("done.json", "begun.json", "calls.jsonl")
         }
         done = {"stage": self.stage, "key": self.key, "facts": facts or {}, "inputs": inputs or {}, "files": files}
         write_atomic(self.path / "done.json", json.dumps(done, indent=1, ensure_ascii=False))

@@ -1,0 +1,129 @@
+"""Components: from a resolved YAML node to an object, and to the part of a cache key it stands for.
+
+A node with ``_target_`` names a class; its other keys are that class' constructor arguments, so a mistyped
+key is always caught. A class may declare ``version`` (bumped when its results change), ``execution``
+(arguments that cannot change results and stay out of the key), ``identity(config)`` (further facts for the
+key, such as the hash of its weights) and ``draws(config)`` (it draws random numbers: seeds enter the key).
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from graphcontext.errors import InputError, did_you_mean
+
+VERBS = (
+    *("load", "build", "retrieve", "enhance", "generate", "score", "compare"),
+    *("encode", "chat", "count", "extract", "pack", "render"),
+)
+
+
+def locate(target: str, where: str = "") -> type:
+    """Import the class that ``_target_`` names.
+
+    Raises:
+        InputError: naming the module, class or missing package, and the config node ``where``.
+    """
+    at = f" in {where}" if where else ""
+    module_name, _, class_name = target.rpartition(".")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if module_name == missing or module_name.startswith(missing + "."):
+            raise InputError(f"_target_ {target}{at}: there is no module {missing}") from error
+        raise InputError(f"_target_ {target}{at} needs the package {missing}, which is not installed") from error
+    except ImportError as error:
+        raise InputError(f"_target_ {target}{at} cannot be imported: {error}") from error
+    found = getattr(module, class_name, None)
+    if found is None:
+        names = [n for n, v in vars(module).items() if inspect.isclass(v) and v.__module__ == module_name]
+        raise InputError(f"_target_ {target}{at}: {module_name} has no {class_name}{did_you_mean(class_name, names)}")
+    if not inspect.isclass(found) or not any(callable(getattr(found, verb, None)) for verb in VERBS):
+        raise InputError(f"_target_ {target}{at} is not a component: a class with one of {', '.join(VERBS)}")
+    return found
+
+
+def instantiate(node: Any, where: str = "", workspace: Any = None) -> Any:
+    """Build the object a resolved config node describes, and those it takes as arguments.
+
+    Args:
+        node: plain dicts, lists and values, interpolations resolved.
+        where: dotted path of the node, for messages.
+        workspace: given to each component that has ``bind``.
+
+    Raises:
+        InputError: unknown or missing argument, or a value the constructor refuses.
+    """
+    if isinstance(node, list):
+        return [instantiate(v, f"{where}[{i}]", workspace) for i, v in enumerate(node)]
+    if not isinstance(node, dict):
+        return node
+    if "_target_" not in node:
+        return {k: instantiate(v, f"{where}.{k}", workspace) for k, v in node.items()}
+    cls = locate(node["_target_"], where)
+    given = {k: v for k, v in node.items() if k != "_target_"}
+    check_arguments(cls, given, where)
+    arguments = {k: instantiate(v, f"{where}.{k}", workspace) for k, v in given.items()}
+    try:
+        built = cls(**arguments)
+    except InputError as error:
+        raise type(error)(f"{where}: {error}" if where and where not in str(error) else str(error)) from error
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{where} ({cls.__name__}): {error}") from error
+    if workspace is not None and hasattr(built, "bind"):
+        built.bind(workspace)
+    return built
+
+
+def check_arguments(cls: type, given: dict[str, Any], where: str) -> None:
+    """Compare given keys with the constructor's arguments; an InputError lists what is allowed."""
+    parameters = inspect.signature(cls).parameters
+    for key in given:
+        if key not in parameters:
+            raise InputError(f"{where}.{key}: {cls.__name__} has no such key{did_you_mean(key, parameters)}")
+    missing = [n for n, p in parameters.items() if p.default is p.empty and n not in given]
+    if missing:
+        raise InputError(f"{where}: {cls.__name__} needs {', '.join(missing)}")
+
+
+def fingerprint(node: Any, leave_out: frozenset[str] = frozenset()) -> Any:
+    """Return everything of a config node that can change results, as JSON types: its part of a cache key."""
+    if isinstance(node, list):
+        return [fingerprint(v) for v in node]
+    if not isinstance(node, dict):
+        return node
+    if "_target_" not in node:
+        return {k: fingerprint(v) for k, v in node.items()}
+    cls = locate(node["_target_"])
+    skipped = leave_out | getattr(cls, "execution", frozenset())
+    facts = {k: fingerprint(v) for k, v in node.items() if k not in skipped}
+    facts["_version_"] = getattr(cls, "version", 1)
+    if hasattr(cls, "identity"):
+        known = cls.identity(node)
+        if "weights" in known:  # the hash of the weights says more than the name of a revision
+            facts.pop("revision", None)
+        facts |= known
+    return facts
+
+
+def draws(node: Any) -> bool:
+    """Tell whether any component in a config node draws random numbers."""
+    return any(
+        hasattr(cls, "draws") and cls.draws(child) for child in components(node) for cls in [locate(child["_target_"])]
+    )
+
+
+def components(node: Any) -> Iterator[dict[str, Any]]:
+    """Yield every component node in a resolved config, outer before inner."""
+    if isinstance(node, dict):
+        if "_target_" in node:
+            yield node
+        for value in node.values():
+            yield from components(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from components(value)

@@ -1,0 +1,108 @@
+"""What a run was made with: versions, git state, models, hardware, seconds and memory per stage."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from graphcontext import __version__
+from graphcontext.component import components, locate
+from graphcontext.files import digest
+
+LIBRARIES = (
+    *("torch", "transformers", "accelerate", "peft", "bitsandbytes", "numpy", "scipy", "scikit-learn"),
+    *("hydra-core", "omegaconf", "spacy", "bm25s", "rouge-score", "rouge-score-rs", "bert-score", "lxml"),
+)
+
+
+def peak_memory() -> int:
+    """Return the peak resident memory of this process so far, MiB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak // (1024 * 1024 if sys.platform == "darwin" else 1024)
+
+
+def manifest(config: dict[str, Any], stages: dict[str, dict[str, Any]], corpora: list[str]) -> dict[str, Any]:
+    """Describe a run: everything needed to tell why a number differs from another machine's.
+
+    Args:
+        config: the resolved config.
+        stages: stage → its key, facts (seconds, peak memory) and file hashes.
+        corpora: content ids of the corpora.
+    """
+    return {
+        "graphcontext": __version__,
+        "git": git_state(),
+        "python": platform.python_version(),
+        "libraries": {name: v for name in LIBRARIES if (v := library_version(name)) is not None},
+        "hardware": hardware(),
+        "models": models(config),
+        "prompts": {p: digest(v) for p, v in _prompts(config)},
+        "corpora": corpora,
+        "seeds": {"seed": config["seed"], "sample_index": config["sample_index"], "dataset": config["dataset"].get("seed")},
+        "batch_sizes": _named(config, "batch_size"),
+        "dtypes": _named(config, "dtype"),
+        "stages": stages,
+    }
+
+
+def library_version(name: str) -> str | None:
+    """Return the installed version of a distribution, None where it is absent."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def git_state() -> dict[str, Any]:
+    """Return the commit and dirty flag of the checkout this package runs from; empty when it is installed."""
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():
+        return {}
+    try:
+        sha = _git(root, "rev-parse", "HEAD")
+        dirty = bool(_git(root, "status", "--porcelain", "--untracked-files=no"))
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return {"sha": sha, "dirty": dirty}
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+
+
+def hardware() -> dict[str, Any]:
+    """Return machine, cores and GPUs; torch is asked only where something else has loaded it."""
+    facts: dict[str, Any] = {"machine": platform.machine(), "system": platform.system(), "cores": os.cpu_count()}
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        facts["threads"] = torch.get_num_threads()
+        if torch.cuda.is_available():
+            facts["gpus"] = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    return facts
+
+
+def models(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return model → what names its weights, for every component that a run of this config uses."""
+    found: dict[str, dict[str, Any]] = {}
+    for node in components({k: v for k, v in config.items() if k != "roles"}):
+        cls = locate(node["_target_"])
+        if node.get("model") and hasattr(cls, "identity"):
+            found[str(node["model"])] = {**cls.identity(node), "revision": node.get("revision")}
+    return found
+
+
+def _prompts(config: dict[str, Any]) -> list[tuple[str, Any]]:
+    nodes = components({k: v for k, v in config.items() if k != "roles"})
+    return [(f"{n['_target_'].rpartition('.')[2]}", n["prompt"]) for n in nodes if n.get("prompt")]
+
+
+def _named(config: dict[str, Any], key: str) -> dict[str, Any]:
+    nodes = components({k: v for k, v in config.items() if k != "roles"})
+    return {n["_target_"].rpartition(".")[2]: n[key] for n in nodes if key in n}

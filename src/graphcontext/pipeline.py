@@ -1,0 +1,260 @@
+"""The stages in order: corpus → graph → ranking → context → prediction → scores → run folder.
+
+Each stage is a pure function of the artefacts before it and one component. This module does their IO:
+keys, the store, locks, resume, manifests. It is the first file to read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphcontext.component import draws, fingerprint, instantiate, locate
+from graphcontext.data.records import Context, Corpus, Graph, Passage, Prediction, Question, Ranking, from_json
+from graphcontext.errors import InputError
+from graphcontext.files import digest, jsonl, read_lines, write_atomic
+from graphcontext.items import run_items
+from graphcontext.manifest import peak_memory
+from graphcontext.store import Artefact, Store, Workspace
+
+CHUNK = 64  # items per chunk of a resumable stage: a kill costs one chunk at most, and no answered LLM call
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The cache key of each stage of a run: known from the config and the identity of its data alone."""
+
+    corpus: str
+    questions: str
+    graph: str | None
+    ranking: str
+    context: str
+    prediction: str
+    scores: dict[str, str]
+
+    @property
+    def run(self) -> str:
+        return digest([self.prediction, sorted(self.scores.items())])
+
+
+@dataclass(frozen=True)
+class Data:
+    """The questions to score and the corpora they are answered from."""
+
+    questions: tuple[Question, ...]
+    corpora: dict[str, Corpus]
+    card: dict[str, Any]
+
+
+def keys(config: dict[str, Any]) -> Keys:
+    """Return the keys of all stages; each covers all that can change its result and nothing else."""
+    dataset = config["dataset"]
+    selection = getattr(locate(dataset["_target_"], "dataset"), "selection", frozenset())
+
+    def key(stage: str, node: dict[str, Any], *inputs: str | None) -> str:
+        seeds = [config["seed"], config["sample_index"]] if draws(node) else None
+        return digest([stage, fingerprint(node), seeds, *inputs])
+
+    corpus = digest(["corpus", fingerprint(dataset, selection)])
+    selected = {k: dataset.get(k) for k in sorted(selection)}
+    if selected.get("limit") is None:  # without a limit every question is scored, whatever the seed
+        selected.pop("seed", None)
+    questions = digest(["questions", corpus, selected])
+    needs_graph = locate(config["retriever"]["_target_"], "retriever").needs_graph
+    graph = key("graph", config["graph"], corpus) if needs_graph else None
+    ranking = key("ranking", config["retriever"], questions, graph)
+    context = key("context", {"enhancer": config["enhancer"], "packing": config["packing"]}, ranking)
+    prediction = key("prediction", config["generator"], context)
+    scores = {name: key("score", node, prediction) for name, node in config["metric"].items()}
+    return Keys(corpus, questions, graph, ranking, context, prediction, scores)
+
+
+class Pipeline:
+    """Runs the stages of one config, each at most once per store.
+
+    Args:
+        config: a resolved config (:func:`graphcontext.config.compose`).
+        workspace: the store and the seeds.
+
+    Raises:
+        InputError: a component refuses its arguments; before anything is loaded.
+    """
+
+    def __init__(self, config: dict[str, Any], workspace: Workspace):
+        self.config, self.workspace = config, workspace
+        workspace.seed, workspace.sample_index = config["seed"], config["sample_index"]
+        names = ("dataset", "graph", "retriever", "enhancer", "packing", "generator", "metric")
+        self.parts = {name: instantiate(config[name], name, workspace) for name in names}
+        self.keys = keys(config)
+        self.used: dict[str, Artefact] = {}
+
+    # -- stages ----------------------------------------------------------------------------------
+
+    def data(self) -> Data:
+        """Read the data set once; later runs read the artefact."""
+
+        def make(artefact: Artefact) -> dict[str, Any]:
+            loaded = self.parts["dataset"].load()
+            for corpus_id, corpus in loaded.corpora.items():
+                write_atomic(artefact.path / f"corpus-{corpus_id}.jsonl", jsonl(corpus.passages))
+            write_atomic(artefact.path / "questions.jsonl", jsonl(loaded.questions))
+            write_atomic(artefact.path / "card.json", json.dumps(loaded.card, indent=1, ensure_ascii=False))
+            return {"n_questions": len(loaded.questions), "n_corpora": len(loaded.corpora)}
+
+        path = self._stage("corpus", self.keys.corpus, [], make).path
+        questions = tuple(from_json(Question, row) for row in read_lines(path / "questions.jsonl"))
+        corpora = {
+            file.stem.removeprefix("corpus-"): Corpus(
+                file.stem.removeprefix("corpus-"), tuple(from_json(Passage, row) for row in read_lines(file))
+            )
+            for file in sorted(path.glob("corpus-*.jsonl"))
+        }
+        card = json.loads((path / "card.json").read_text())
+        return Data(self.parts["dataset"].select(questions), corpora, card)
+
+    def graphs(self, data: Data) -> dict[str, Graph]:
+        """Build the graph of each corpus, where the retriever needs one."""
+        if self.keys.graph is None:
+            return {}
+
+        def make(artefact: Artefact) -> dict[str, Any]:
+            facts = {}
+            for corpus_id, corpus in data.corpora.items():
+                graph = self.parts["graph"].build(corpus)
+                save_graph(artefact.path / f"graph-{corpus_id}.npz", graph)
+                facts[corpus_id] = graph.facts
+            return {"graphs": facts}
+
+        path = self._stage("graph", self.keys.graph, ["corpus"], make).path
+        return {corpus_id: load_graph(path / f"graph-{corpus_id}.npz") for corpus_id in data.corpora}
+
+    def rankings(self, data: Data, graphs: dict[str, Graph]) -> list[Ranking]:
+        """Retrieve passages for each question."""
+        retriever = self.parts["retriever"]
+
+        def compute(batch: list[Question]) -> list[Ranking]:
+            return retriever.retrieve(batch, data.corpora, graphs)
+
+        inputs = ["corpus", "graph"] if self.keys.graph else ["corpus"]
+        return self._items("ranking", self.keys.ranking, inputs, data.questions, compute, Ranking)
+
+    def contexts(self, data: Data, rankings: list[Ranking]) -> list[Context]:
+        """Enhance each ranking into a context and pack it into the token budget."""
+        ranked = {r.id: r for r in rankings}
+
+        def compute(batch: list[Question]) -> list[Context]:
+            enhanced = self.parts["enhancer"].enhance(batch, [ranked[q.id] for q in batch], data.corpora)
+            return [self.parts["packing"].pack(context) for context in enhanced]
+
+        inputs = ["corpus", "ranking"]
+        return self._items("context", self.keys.context, inputs, data.questions, compute, Context)
+
+    def predictions(self, data: Data, contexts: list[Context]) -> list[Prediction]:
+        """Generate an answer to each question."""
+        shown = {c.id: c for c in contexts}
+        generator = self.parts["generator"]
+        more = [data.corpora] if getattr(generator, "needs_corpora", False) else []
+
+        def compute(batch: list[Question]) -> list[Prediction]:
+            return generator.generate(batch, [shown[q.id] for q in batch], *more)
+
+        return self._items("prediction", self.keys.prediction, ["context"], data.questions, compute, Prediction)
+
+    def scores(
+        self, data: Data, predictions: list[Prediction], rankings: list[Ranking], contexts: list[Context]
+    ) -> dict[str, list[dict[str, float]]]:
+        """Score the predictions by each metric: one artefact per metric, so that adding one costs only it."""
+        scores: dict[str, list[dict[str, float]]] = {}
+        for name, key in self.keys.scores.items():
+
+            def make(artefact: Artefact, name: str = name) -> dict[str, Any]:
+                rows = self.parts["metric"][name].score(data.questions, predictions, rankings, contexts)
+                lines = [{"id": q.id, "status": p.status, **row} for q, p, row in zip(data.questions, predictions, rows)]
+                write_atomic(artefact.path / "scores.jsonl", jsonl(lines))
+                return {"signature": self.parts["metric"][name].signature}
+
+            artefact = self._stage("score", key, ["ranking", "context", "prediction"], make, name)
+            rows = read_lines(artefact.path / "scores.jsonl")
+            scores[name] = [{k: v for k, v in row.items() if k not in ("id", "status")} for row in rows]
+        return scores
+
+    # -- the store -------------------------------------------------------------------------------
+
+    def _stage(
+        self,
+        stage: str,
+        key: str,
+        inputs: list[str],
+        make: Callable[[Artefact], dict[str, Any]],
+        name: str = "",
+    ) -> Artefact:
+        """Make an artefact unless it is current; ``inputs`` are the stages whose bytes it is made from."""
+        artefact = self.workspace.store.artefact(stage, key)
+        made_from = {i: self.used[i].content() for i in inputs}
+        if not artefact.is_current(made_from):
+            with artefact.lock():
+                if not artefact.is_current(made_from):
+                    artefact.begin(made_from)
+                    start = time.perf_counter()
+                    facts = make(artefact)
+                    facts |= {"seconds": round(time.perf_counter() - start, 2), "peak_mib": peak_memory()}
+                    artefact.finish(facts, made_from)
+        self.used[f"{stage}:{name}" if name else stage] = artefact
+        return artefact
+
+    def _items(
+        self,
+        stage: str,
+        key: str,
+        inputs: list[str],
+        questions: tuple[Question, ...],
+        compute: Callable[[list[Question]], list[Any]],
+        cls: type,
+    ) -> list[Any]:
+        """Run a per-question stage resumably and return its records in the order of the questions."""
+
+        def make(artefact: Artefact) -> dict[str, Any]:
+            with self.workspace.stage(artefact, len(questions)) as advance:
+                records = run_items(artefact.path / f"{stage}s.jsonl", questions, compute, cls, CHUNK, advance)
+            counts = {s: sum(r.status == s for r in records) for s in ("failed", "empty")}
+            return {"n": len(records), "n_failed": counts["failed"], "n_empty": counts["empty"]}
+
+        artefact = self._stage(stage, key, inputs, make)
+        return [from_json(cls, row) for row in read_lines(artefact.path / f"{stage}s.jsonl")]
+
+
+def save_graph(path: Path, graph: Graph) -> None:
+    """Write a graph as .npz without pickle; the same graph gives the same bytes."""
+    import io
+
+    stream = io.BytesIO()
+    facts = json.dumps({"corpus_id": graph.corpus_id, "directed": graph.directed, "facts": graph.facts}, sort_keys=True)
+    np.savez(
+        stream,
+        indptr=graph.indptr,
+        indices=graph.indices,
+        weights=graph.weights,
+        facts=np.frombuffer(facts.encode(), dtype=np.uint8),
+    )
+    write_atomic(path, stream.getvalue())
+
+
+def load_graph(path: Path) -> Graph:
+    """Read what :func:`save_graph` wrote."""
+    with np.load(path, allow_pickle=False) as arrays:
+        facts = json.loads(bytes(arrays["facts"]))
+        return Graph(
+            facts["corpus_id"],
+            arrays["indptr"],
+            arrays["indices"],
+            arrays["weights"],
+            facts["directed"],
+            facts["facts"],
+        )

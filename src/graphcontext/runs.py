@@ -1,0 +1,170 @@
+"""Run folders: ``runs/<key12>/`` with config, manifest, every stage's JSONL and metrics, made from the store."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphcontext.data.records import Context, Prediction, Question, Ranking, from_json
+from graphcontext.errors import InputError, RunError
+from graphcontext.evaluate.summary import summarise
+from graphcontext.files import digest, jsonl, read_lines, write_atomic
+from graphcontext.manifest import manifest
+from graphcontext.pipeline import Keys, Pipeline
+from graphcontext.store import Store, Workspace
+
+STAGE_FILES = {"ranking": "rankings.jsonl", "context": "contexts.jsonl", "prediction": "predictions.jsonl"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run folder, read lazily.
+
+    Args:
+        path: the folder.
+    """
+
+    path: Path
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """The content of ``metrics.json``: n, n_failed, n_empty, n_truncated, metrics."""
+        return json.loads((self.path / "metrics.json").read_text())
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The resolved config."""
+        import yaml
+
+        return yaml.safe_load((self.path / "config.yaml").read_text())
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        return json.loads((self.path / "manifest.json").read_text())
+
+    def questions(self) -> list[Question]:
+        return [from_json(Question, row) for row in read_lines(self.path / "questions.jsonl")]
+
+    def rankings(self) -> list[Ranking]:
+        return [from_json(Ranking, row) for row in read_lines(self.path / "rankings.jsonl")]
+
+    def contexts(self) -> list[Context]:
+        return [from_json(Context, row) for row in read_lines(self.path / "contexts.jsonl")]
+
+    def predictions(self) -> list[Prediction]:
+        return [from_json(Prediction, row) for row in read_lines(self.path / "predictions.jsonl")]
+
+    def scores(self) -> dict[str, dict[str, float]]:
+        """Return item id → metric → value."""
+        rows = read_lines(self.path / "scores.jsonl")
+        return {r["id"]: {k: v for k, v in r.items() if k not in ("id", "status", "reason")} for r in rows}
+
+
+def execute(config: dict[str, Any], root: Path | str = ".", quiet: bool = False) -> Run:
+    """Run one config: compute the stages that the store lacks and write the run folder.
+
+    Args:
+        config: resolved (:func:`graphcontext.config.compose`).
+        root: the working folder, which holds ``store/`` and ``runs/``.
+        quiet: no progress bars.
+
+    Raises:
+        InputError: wrong input, found before the work starts where it can be.
+        RunError: every item failed, or the disk is full.
+    """
+    workspace = Workspace(Store(Path(root) / "store"), quiet=quiet)
+    pipeline = Pipeline(config, workspace)
+    data = pipeline.data()
+    graphs = pipeline.graphs(data)
+    rankings = pipeline.rankings(data, graphs)
+    contexts = pipeline.contexts(data, rankings)
+    predictions = pipeline.predictions(data, contexts)
+    scores = pipeline.scores(data, predictions, rankings, contexts)
+    run = Run(run_path(root, pipeline.keys))
+    _write(run, pipeline, data, predictions, scores)
+    if predictions and all(p.status == "failed" for p in predictions):
+        raise RunError(f"all {len(predictions)} items failed, the first because: {predictions[0].reason} ({run.path})")
+    return run
+
+
+def run_path(root: Path | str, keys: Keys) -> Path:
+    """Return the folder of a run: the first 12 hex digits of its key."""
+    return Path(root) / "runs" / keys.run[:12]
+
+
+def is_finished(run: Run) -> bool:
+    """Tell whether a run folder is whole and nothing of it is to be retried."""
+    path = run.path / "metrics.json"
+    return path.is_file() and json.loads(path.read_text())["n_failed"] == 0
+
+
+def find(name: str, root: Path | str = ".") -> Run:
+    """Find a run by its folder or by the beginning of its key.
+
+    Raises:
+        InputError: there is none, or several; the message lists what there is.
+    """
+    path = Path(name).expanduser()
+    if (path / "metrics.json").is_file():
+        return Run(path)
+    folder = Path(root) / "runs"
+    there = sorted(p.name for p in folder.glob("*") if (p / "metrics.json").is_file())
+    hits = [n for n in there if n.startswith(path.name)] if path.name else []
+    if len(hits) == 1:
+        return Run(folder / hits[0])
+    what = "several runs begin so" if hits else "no such run"
+    listed = ", ".join((hits or there)[:8]) or "none yet: graphcontext run"
+    raise InputError(f"{name}: {what} in {folder} ({listed})")
+
+
+def _write(run: Run, pipeline: Pipeline, data: Any, predictions: list[Prediction], scores: Any) -> None:
+    import yaml
+
+    signatures = {name: part.signature for name, part in pipeline.parts["metric"].items()}
+    rows = []
+    for index, prediction in enumerate(predictions):
+        row: dict[str, Any] = {"id": prediction.id, "status": prediction.status}
+        if prediction.reason:
+            row["reason"] = prediction.reason
+        for per_item in scores.values():
+            row |= per_item[index]
+        rows.append(row)
+    flat = {name: [s[name] for s in per_item] for name, per_item in scores.items()}
+    seed = int(digest(sorted(signatures))[:8], 16)
+    metrics = summarise(flat, predictions, signatures, seed)
+    metrics["facts"] = facts(pipeline, data)
+    for stage, name in STAGE_FILES.items():
+        write_atomic(run.path / name, (pipeline.used[stage].path / name).read_bytes())
+    calls = [pipeline.used[stage].path / "calls.jsonl" for stage in ("context", "prediction")]
+    write_atomic(run.path / "calls.jsonl", b"".join(c.read_bytes() for c in calls if c.is_file()))
+    write_atomic(run.path / "questions.jsonl", jsonl(data.questions))
+    write_atomic(run.path / "card.json", json.dumps(data.card, indent=1, ensure_ascii=False))
+    write_atomic(run.path / "scores.jsonl", jsonl(rows))
+    write_atomic(run.path / "config.yaml", yaml.safe_dump(pipeline.config, sort_keys=False, allow_unicode=True))
+    stages = {name: {"key": a.key, **(a.finished or {}).get("facts", {})} for name, a in pipeline.used.items()}
+    about = manifest(pipeline.config, stages, sorted(data.corpora))
+    write_atomic(run.path / "manifest.json", json.dumps(about, indent=1, ensure_ascii=False))
+    write_atomic(run.path / "metrics.json", json.dumps(metrics, indent=1, ensure_ascii=False))
+
+
+def facts(pipeline: Pipeline, data: Any) -> dict[str, Any]:
+    """Return what must stand under a number: pool size, graph, fall-backs, cut units, extraction faults."""
+    path = pipeline.used
+    rankings = read_lines(path["ranking"].path / "rankings.jsonl")
+    contexts = read_lines(path["context"].path / "contexts.jsonl")
+    fallbacks: dict[str, int] = {}
+    for row in rankings:
+        if row.get("fallback"):
+            fallbacks[row["fallback"]] = fallbacks.get(row["fallback"], 0) + 1
+    found: dict[str, Any] = {
+        "n_passages": sum(len(c.passages) for c in data.corpora.values()),
+        "fallbacks": fallbacks,
+        "n_units_cut": sum(row.get("n_cut", 0) for row in contexts),
+        "n_contexts_with_reason": sum(bool(row.get("reason")) for row in contexts),
+        "mean_context_tokens": round(sum(row.get("n_tokens", 0) for row in contexts) / max(1, len(contexts)), 1),
+    }
+    if "graph" in path:
+        found["graphs"] = (path["graph"].finished or {})["facts"]["graphs"]
+    return found
