@@ -1,0 +1,45 @@
+"""The Python API: ``run``, ``ask`` and ``table`` do what the commands of these names do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from graphcontext.config import Composed
+from graphcontext.config import compose as _compose
+from graphcontext.runs import Run, execute
+
+
+def compose(*overrides: str, config_dir: str | None = None) -> Composed:
+    """Compose and resolve a config: ``compose("retriever=bm25", "dataset.limit=5").config``."""
+    return _compose(overrides, config_dir=config_dir)
+
+
+def run(*overrides: str, config_dir: str | None = None, root: str | Path = ".", quiet: bool = True) -> Run:
+    """Run one config and return its run folder.
+
+    Args:
+        overrides: as on the command line; none is ``scale=sample experiment=gcg/graph_context_gen``.
+        config_dir: a conf tree of your own.
+        root: the working folder, which gets ``store/`` and ``runs/``.
+        quiet: no progress bars.
+
+    Raises:
+        InputError: a wrong key or value, or a model or data set that is not on this machine.
+        RunError: every item failed, or the disk is full.
+    """
+    return execute(_compose(overrides, config_dir=config_dir).config, root, quiet)
+
+
+def ask(question: str, *overrides: str, config_dir: str | None = None, root: str | Path = ".", quiet: bool = True) -> Any:
+    """Answer one question from a data set's pool; returns a :class:`graphcontext.ask.Asked`."""
+    from graphcontext.ask import ask as _ask
+
+    return _ask(question, _compose(overrides, config_dir=config_dir).config, root, quiet)
+
+
+def table(name: str, *overrides: str, config_dir: str | None = None, root: str | Path = ".", quiet: bool = True) -> Any:
+    """Compute what a table lacks and write it; returns a :class:`graphcontext.table.make.Made`."""
+    from graphcontext.table.make import make
+
+    return make(name, overrides, config_dir, Path(root), quiet)

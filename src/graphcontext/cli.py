@@ -1,0 +1,118 @@
+"""The command line: ``graphcontext VERB [--flags] [Hydra overrides]``.
+
+Results on stdout, progress and logs on stderr. Exit code 0 done, 1 the work failed, 2 the input is wrong:
+one line, no traceback unless ``debug=true``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from typing import NoReturn
+
+from graphcontext.errors import GraphContextError, InputError, did_you_mean
+
+VERBS = {
+    "run": "one run; its metrics with n, failed, empty and interval (-m sweeps commas)",
+    "table": "PAPER/ID: the runs that a table lacks, then the table",
+    "ask": '"question": one answer, with its context, sources and scores',
+    "show": "RUN [RUN …] [--item ID] [--html FILE]: what happened to each item",
+    "compare": "RUN RUN: config diff, paired differences with interval and p, items won and lost",
+    "prepare": "[PAPER/ID]: fetch, verify and convert data and models",
+    "plan": "[PAPER/ID]: runs, calls, tokens, VRAM, disk and hours, before spending any",
+    "doctor": "[PAPER/ID]: what a run needs, each ✓ or ✗ with the mend",
+    "validate": "compose and bind every config; all faults at once",
+    "list": "[GROUP]: the options of a config group",
+}
+
+EPILOG = """examples:
+  graphcontext table gcg/t3 scale=sample table.rows=untrained
+  graphcontext ask "How do I find which process holds a port?"
+  graphcontext run experiment=gcg/text_gen retriever=bm25 retriever.top_k=3
+  graphcontext compare 1a2b3c 4d5e6f
+
+files: ./store (artefacts), ./runs, ./results; GRAPHCONTEXT_HOME (models), GRAPHCONTEXT_DATA (real data)
+exit codes: 0 done, 1 a run failed, 2 your input is wrong"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise InputError(message.replace("unrecognized arguments", "no such flag") + " (graphcontext --help)")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser; overrides are left as words."""
+    verbs = "\n".join(f"  {name:9} {what}" for name, what in VERBS.items())
+    parsed = _Parser(
+        prog="graphcontext",
+        usage="graphcontext VERB [--flags] [GROUP=OPTION …] [KEY=VALUE …]",
+        description=f"Graph-structured context for LLM question answering.\n\nverbs:\n{verbs}",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parsed.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    parsed.add_argument("--config-dir", metavar="DIR", help="a conf tree of your own; DIR/.. is importable")
+    parsed.add_argument("--item", metavar="ID", help="show: one item, by its id or the beginning of it")
+    parsed.add_argument("--html", metavar="FILE", help="show: write a page instead of text")
+    parsed.add_argument("-m", "--multirun", action="store_true", help="run: every combination of comma-separated values")
+    parsed.add_argument("--quiet", action="store_true", help="no progress bars")
+    parsed.add_argument("--version", action="store_true", help="print the version")
+    return parsed
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    debug = "debug=true" in given
+    try:
+        return _dispatch([a for a in given if a not in ("debug=true", "debug=false")])
+    except GraphContextError as error:
+        if debug:
+            raise
+        print(f"error: {_one_line(str(error))}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on from here", file=sys.stderr)
+        return 130
+    except OSError as error:
+        if debug or not error.filename:
+            raise
+        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"\s*\n\s*", " ", text.strip())
+
+
+def _dispatch(arguments: list[str]) -> int:
+    import graphcontext
+
+    parsed = parser().parse_intermixed_args(arguments)
+    if parsed.version:
+        print(graphcontext.__version__)
+        return 0
+    if not parsed.words:
+        parser().print_help()
+        return 0
+    verb, *words = parsed.words
+    if verb not in VERBS:
+        raise InputError(f"{verb!r}: no such verb{did_you_mean(verb, VERBS, most=20)}")
+    if verb != "ask":
+        names, overrides = [w for w in words if "=" not in w], [w for w in words if "=" in w]
+    else:
+        names = [w for w in words if not re.match(r"^[\w@./]+=\S*$", w)]
+        overrides = [w for w in words if w not in names]
+    from graphcontext import commands
+
+    return getattr(commands, verb)(names, overrides, parsed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

