@@ -1,0 +1,278 @@
+"""From a table's YAML and the user's overrides to the configs of its cells, composed once and cached."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from graphcontext import __version__
+from graphcontext.config import Composed, compose, conf_dirs, options
+from graphcontext.errors import InputError, did_you_mean
+from graphcontext.files import digest, write_atomic
+from graphcontext.models import hash_file
+
+KINDS = ("untrained", "supervised")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table: an experiment and its overrides, or the reason why it cannot run."""
+
+    name: str
+    label: str
+    group: str = ""
+    kind: str = "untrained"
+    experiment: str | None = None
+    overrides: tuple[str, ...] = ()
+    not_run: str | None = None
+    reported: dict[str, dict[str, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A table as its YAML declares it.
+
+    Args:
+        name: ``gcg/t3``.
+        datasets: dataset option → the paper's column label.
+        metrics: metric → the paper's label.
+        missing_metrics: metric → why no cell of it can run.
+        unit: ours × unit is in the paper's unit.
+        digits: printed after the decimal point.
+        tolerance: ``close``, on the paper's scale.
+        baseline: row that the others are tested against.
+        paper_choices: group → what the paper's rows use.
+        kind: ``scores``, or ``card`` for data set statistics.
+    """
+
+    name: str
+    title: str
+    paper: str
+    datasets: dict[str, str]
+    metrics: dict[str, str] = field(default_factory=dict)
+    rows: tuple[Row, ...] = ()
+    groups: dict[str, str] = field(default_factory=dict)
+    missing_metrics: dict[str, str] = field(default_factory=dict)
+    unit: float = 1.0
+    digits: int = 3
+    tolerance: dict[str, float] = field(default_factory=dict)
+    baseline: str | None = None
+    paper_choices: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    kind: str = "scores"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One dataset column group: the option that is read, and the paper's columns it stands for."""
+
+    dataset: str
+    label: str
+    stands_for: tuple[str, ...]  # dataset options of the paper; empty where the user chose another data set
+
+
+@dataclass(frozen=True)
+class CellConfig:
+    """The composed config of one row on one dataset."""
+
+    row: Row
+    column: Column
+    composed: Composed
+
+
+@dataclass(frozen=True)
+class Request:
+    """A table as the user asked for it."""
+
+    spec: Spec
+    overrides: tuple[str, ...]
+    selected: tuple[str, ...]
+    baseline: str | None
+    suffix: str
+
+
+def load_spec(name: str, config_dir: str | None = None) -> Spec:
+    """Read ``conf/table/<name>.yaml``.
+
+    Raises:
+        InputError: no such table, or an unknown or missing key in its YAML.
+    """
+    import yaml
+
+    allowed = options("table", config_dir)
+    if name not in allowed:
+        raise InputError(f"table {name!r}: no such table{did_you_mean(name, allowed, most=70)}")
+    path = next(r / "table" / f"{name}.yaml" for r in conf_dirs(config_dir) if (r / "table" / f"{name}.yaml").is_file())
+    raw = yaml.safe_load(path.read_text())
+    rows = tuple(_build(Row, row, f"{path.name} row") for row in raw.pop("rows", []))
+    spec = _build(Spec, {"name": name, **raw, "rows": rows}, path.name)
+    for row in spec.rows:
+        if row.kind not in KINDS:
+            raise InputError(f"{path.name}, row {row.name}: kind {row.kind!r}{did_you_mean(row.kind, KINDS)}")
+    return spec
+
+
+def _build(cls: type, raw: dict[str, Any], where: str) -> Any:
+    known = {f.name: f for f in dataclasses.fields(cls)}
+    for key in raw:
+        if key not in known:
+            raise InputError(f"{where}: no such key {key!r}{did_you_mean(key, known)}")
+    try:
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()})
+    except TypeError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def request(name: str, overrides: list[str] | tuple[str, ...], config_dir: str | None = None) -> Request:
+    """Split ``table.*`` keys from the overrides and check them.
+
+    Raises:
+        InputError: an unknown row, or an override that names the axis of the rows without ``table.rows``.
+    """
+    spec = load_spec(name, config_dir)
+    settings: dict[str, str] = {}
+    rest: list[str] = []
+    for text in overrides:
+        key, _, value = text.partition("=")
+        if key in ("table.rows", "table.baseline"):
+            settings[key] = value
+        elif key.startswith("table."):
+            raise InputError(f"{text}: no such key{did_you_mean(key, ['table.rows', 'table.baseline'])}")
+        else:
+            rest.append(text)
+    names = [row.name for row in spec.rows]
+    selected = _select(spec, settings.get("table.rows"), names)
+    baseline = settings.get("table.baseline", spec.baseline)
+    if baseline not in (None, "null", *names):
+        raise InputError(f"table.baseline={baseline}: no such row{did_you_mean(str(baseline), names, most=20)}")
+    _check_axes(spec, rest, "table.rows" in settings)
+    return Request(spec, tuple(rest), selected, None if baseline == "null" else baseline, _suffix(rest))
+
+
+def _select(spec: Spec, value: str | None, names: list[str]) -> tuple[str, ...]:
+    if value is None:
+        return tuple(names)
+    selected: list[str] = []
+    for part in value.strip("[] ").split(","):
+        part = part.strip()
+        if part in KINDS:
+            selected += [row.name for row in spec.rows if row.kind == part]
+        elif part in names:
+            selected.append(part)
+        else:
+            raise InputError(f"table.rows={part}: no such row{did_you_mean(part, [*KINDS, *names], most=30)}")
+    return tuple(selected)
+
+
+def _check_axes(spec: Spec, overrides: list[str], rows_chosen: bool) -> None:
+    """Refuse an override of a group in which the rows differ: it would make them one row under many names."""
+    axes = {"experiment"}
+    for row in spec.rows:
+        if row.experiment:
+            axes |= experiment_groups(row.experiment)
+        axes |= {o.partition("=")[0] for o in row.overrides}
+    for text in overrides:
+        key = text.partition("=")[0]
+        if key == "experiment" or (key in axes and not rows_chosen):
+            names = ",".join(row.name for row in spec.rows[:2])
+            raise InputError(
+                f"{text}: the rows of {spec.name} differ in {key}; choose the rows it applies to, "
+                f"e.g. table.rows={names}"
+            )
+
+
+def experiment_groups(experiment: str, config_dir: str | None = None) -> set[str]:
+    """Return the config groups that an experiment's YAML sets."""
+    import yaml
+
+    for root in conf_dirs(config_dir):
+        path = root / "experiment" / f"{experiment}.yaml"
+        if path.is_file():
+            defaults = (yaml.safe_load(path.read_text()) or {}).get("defaults", [])
+            return {k.removeprefix("override ").strip("/") for d in defaults if isinstance(d, dict) for k in d}
+    return set()
+
+
+def _suffix(overrides: list[str]) -> str:
+    """Return ``@<dataset>[-<last path part>]`` where the user chose the data set."""
+    given = dict(o.split("=", 1) for o in overrides)
+    if "dataset" not in given:
+        return ""
+    path = given.get("dataset.path", "").strip("'\"")
+    return f"@{given['dataset']}" + (f"-{Path(path).name}" if path and path != "null" else "")
+
+
+def columns(wish: Request, config_dir: str | None = None) -> list[Column]:
+    """Return the dataset columns: paper's data sets that the scale maps to one stand-in fall together."""
+    given = dict(o.split("=", 1) for o in wish.overrides)
+    if "dataset" in given:
+        return [Column(given["dataset"], (wish.suffix[1:]), ())]
+    found: dict[str, list[str]] = {}
+    for dataset in wish.spec.datasets:
+        used = compose_cached([f"dataset={dataset}", *wish.overrides], (), config_dir, replace_dataset=True)
+        found.setdefault(str(used.choices["dataset"]), []).append(dataset)
+    labels = wish.spec.datasets
+    return [Column(d, labels.get(d, d), tuple(of)) for d, of in found.items()]
+
+
+def cells(wish: Request, config_dir: str | None = None) -> list[CellConfig]:
+    """Compose the config of each row that has an experiment, on each column."""
+    found = []
+    for column in columns(wish, config_dir):
+        for row in wish.spec.rows:
+            if row.experiment is None:
+                continue
+            base = [f"experiment={row.experiment}", *row.overrides]
+            if column.stands_for:
+                base.append(f"dataset={column.stands_for[0]}")
+            composed = compose_cached(wish.overrides, base, config_dir, replace_dataset=True)
+            found.append(CellConfig(row, column, composed))
+    return found
+
+
+def configs(names: list[str], overrides: list[str], config_dir: str | None = None) -> list[tuple[str, Composed]]:
+    """Return (label, config) of every run that the words name: a table's cells, or one run."""
+    if not names:
+        return [("run", compose_cached(overrides, (), config_dir))]
+    if len(names) > 1:
+        raise InputError(f"one PAPER/ID, got {names}")
+    wish = request(names[0], overrides, config_dir)
+    if wish.spec.kind == "card":
+        return [(d, compose_cached([f"dataset={d}", *wish.overrides], (), config_dir)) for d in wish.spec.datasets]
+    chosen = [c for c in cells(wish, config_dir) if c.row.name in wish.selected]
+    return [(f"{c.row.name} on {c.column.label}", c.composed) for c in chosen]
+
+
+def compose_cached(
+    overrides: list[str] | tuple[str, ...],
+    cell: list[str] | tuple[str, ...] = (),
+    config_dir: str | None = None,
+    replace_dataset: bool = False,
+) -> Composed:
+    """Compose, or read what was composed before from the same conf/ files and overrides.
+
+    Args:
+        overrides: the user's.
+        cell: the table cell's.
+        config_dir: a conf tree of the user's own.
+        replace_dataset: the scale may replace ``dataset`` although it is among the given overrides, since it
+            is the table that names it.
+    """
+    tree = [
+        [str(p.relative_to(root)), hash_file(p)] for root in conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))
+    ]
+    key = digest([__version__, tree, list(overrides), list(cell), replace_dataset])
+    path = Path("store") / "composed" / f"{key}.json"
+    if path.is_file():
+        return Composed(**json.loads(path.read_text()))
+    given = list(overrides)
+    base = list(cell)
+    if replace_dataset and not base:
+        base = [o for o in given if o.startswith("dataset=")]
+        given = [o for o in given if not o.startswith("dataset=")]
+    composed = compose(given, base, config_dir)
+    write_atomic(path, json.dumps(dataclasses.asdict(composed)))
+    return composed
