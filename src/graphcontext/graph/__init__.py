@@ -1,0 +1,1 @@
+"""Passage graphs: builders, health, calibration, PageRank."""

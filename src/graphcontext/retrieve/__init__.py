@@ -1,0 +1,1 @@
+"""Retrievers: which passages a question is answered from, and the encoder behind the dense ones."""

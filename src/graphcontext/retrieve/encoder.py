@@ -1,0 +1,198 @@
+"""Sentence embeddings by any sentence-transformers model, through plain transformers."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from graphcontext import models
+from graphcontext.errors import InputError, RunError, did_you_mean
+from graphcontext.retrieve.encoder_model import DTYPES, POOLINGS, EncoderModel, load
+
+if TYPE_CHECKING:
+    from graphcontext.store import Artefact, Workspace
+
+SHARD = 1024  # texts per shard file: the unit of resume
+
+
+class SentenceEncoder:
+    r"""Embeds texts as unit vectors (GraphContextGen §4.2: bge-large-en; T4: sentence-BERT).
+
+    .. math:: e = h / \|h\|, \quad h = \text{mean or first of the last hidden states}
+
+    Args:
+        model: embedded name (``minilm``), folder in sentence-transformers or plain transformers form, or
+            hub name.
+        revision: hub commit; null means the one that ``prepare`` fetched, recorded by its hash.
+        pooling: ``mean`` over tokens, ``cls`` for the first, or ``auto``: what the model's folder says.
+        max_length: tokens a text is cut to; null means what the model's folder says.
+        query_prefix: put before a question, such as bge's instruction; the paper embeds both sides alike:
+            none.
+        passage_prefix: put before a passage.
+        normalize: scale rows to length 1.
+        dtype: ``float32``, ``bfloat16`` or ``float16`` weights; the embeddings are float32.
+        batch_size: texts per forward pass (execution).
+        device: ``auto``, ``cpu`` or ``cuda`` (execution).
+
+    Raises:
+        InputError: a value that is not allowed, a folder that lacks a file or pools in another way.
+        MissingWeightsError: the model is not on this machine.
+    """
+
+    version: ClassVar[int] = 1
+    execution: ClassVar[frozenset[str]] = frozenset({"batch_size", "device"})
+
+    def __init__(
+        self,
+        model: str,
+        revision: str | None = None,
+        pooling: str = "auto",
+        max_length: int | None = None,
+        query_prefix: str = "",
+        passage_prefix: str = "",
+        normalize: bool = True,
+        dtype: str = "float32",
+        batch_size: int = 32,
+        device: str = "auto",
+    ):
+        for name, value, allowed in [
+            ("pooling", pooling, ("auto", *POOLINGS)),
+            ("dtype", dtype, DTYPES),
+        ]:
+            if value not in allowed:
+                raise InputError(f"encoder.{name}={value}{did_you_mean(str(value), allowed)}")
+        if batch_size < 1:
+            raise InputError(f"encoder.batch_size={batch_size}: allowed is at least 1")
+        if max_length is not None and max_length < 3:
+            raise InputError(
+                f"encoder.max_length={max_length}: allowed is at least 3, or null for the model's own"
+            )
+        self.model, self.revision = model, revision
+        self.pooling, self.max_length = pooling, max_length
+        self.prefixes = {"query": query_prefix or "", "passage": passage_prefix or ""}
+        self.normalize, self.dtype = normalize, dtype
+        self.batch_size, self.device = batch_size, device
+        self.n_encoded = 0  # texts that went through the model, not the store
+        self._workspace: Workspace | None = None
+
+    @classmethod
+    def identity(cls, config: dict[str, Any]) -> dict[str, str]:
+        """Return the hash of the weights, for the key of what depends on them."""
+        return models.identity(config["model"], config.get("revision"))
+
+    def bind(self, workspace: Workspace) -> None:
+        """Keep embeddings in the workspace's store from now on."""
+        self._workspace = workspace
+
+    def encode(self, texts: Sequence[str], kind: str = "passage") -> np.ndarray:
+        """Return the embeddings (n_texts, dim) float32, in the order of ``texts``; memory-mapped where bound.
+
+        Args:
+            texts: any texts, the empty one included.
+            kind: ``passage`` or ``query``: which prefix is put before them.
+        """
+        if kind not in self.prefixes:
+            raise InputError(f"encode: kind={kind}{did_you_mean(kind, self.prefixes)}")
+        prefixed = [self.prefixes[kind] + text for text in texts]
+        if self._workspace is None or not prefixed:
+            vectors = [self._encode_shard(shard) for _, shard in _shards(prefixed)]
+            return np.concatenate(vectors) if vectors else np.zeros((0, self._load().dim), np.float32)
+        artefact = self._workspace.store.artefact("embeddings", self._key(prefixed))
+        if artefact.finished is None:
+            with artefact.lock():
+                if artefact.finished is None:
+                    self._fill(artefact, prefixed)
+        return np.load(artefact.path / "vectors.npy", mmap_mode="r")
+
+    def _key(self, prefixed: list[str]) -> str:
+        """Return the cache key: the weights, how they are used, and the texts with their prefix."""
+        from graphcontext.files import digest
+
+        return digest(
+            {
+                "version": self.version,
+                **models.identity(self.model, self.revision),
+                "pooling": self.pooling,
+                "max_length": self.max_length,
+                "normalize": self.normalize,
+                "dtype": self.dtype,
+                "texts": digest(prefixed),
+            }
+        )
+
+    def _fill(self, artefact: Artefact, prefixed: list[str]) -> None:
+        """Encode the shards that are missing, join all into ``vectors.npy``, finish."""
+        from tqdm import tqdm
+
+        from graphcontext.files import write_atomic
+
+        paths = []
+        hidden = None if len(prefixed) > SHARD else True
+        with tqdm(total=len(prefixed), desc="embeddings", unit="text", disable=hidden, leave=False) as bar:
+            for number, shard in _shards(prefixed):
+                path = artefact.path / f"shard-{number:05d}.npy"
+                if not path.is_file():
+                    stream = io.BytesIO()
+                    np.save(stream, self._encode_shard(shard))
+                    write_atomic(path, stream.getvalue())
+                paths.append(path)
+                bar.update(len(shard))
+        dim = _join(paths, artefact.path / "vectors.npy", len(prefixed))
+        for path in paths:
+            path.unlink()
+        artefact.finish({"n": len(prefixed), "dim": dim})
+
+    def _encode_shard(self, texts: list[str]) -> np.ndarray:
+        """Encode up to one shard in batches of similar length; the partition depends on the texts alone."""
+        model = self._load()
+        tokens = model.tokenise(texts)
+        order = np.argsort([len(t) for t in tokens], kind="stable")
+        vectors = np.empty((len(texts), model.dim), np.float32)
+        for start in range(0, len(order), self.batch_size):
+            batch = order[start : start + self.batch_size]
+            vectors[batch] = model.embed([tokens[i] for i in batch])
+        self.n_encoded += len(texts)
+        if not np.isfinite(vectors).all():
+            raise RunError(
+                f"encoder {self.model}: embeddings are not finite in {self.dtype}; try encoder.dtype=float32"
+            )
+        if self.normalize:
+            norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+            vectors /= np.where(norms > 0, norms, 1)
+        return vectors
+
+    def _load(self) -> EncoderModel:
+        folder = models.resolve(self.model, self.revision)
+        return load(folder, self.pooling, self.max_length, self.dtype, self.device)
+
+
+def _shards(texts: list[str]) -> Iterator[tuple[int, list[str]]]:
+    for start in range(0, len(texts), SHARD):
+        yield start // SHARD, texts[start : start + SHARD]
+
+
+def _join(paths: list[Path], target: Path, n: int) -> int:
+    """Write the shards as one array file, atomically, one shard in memory at a time; return its width."""
+    from graphcontext.files import disk_error
+
+    dim = np.load(paths[0], mmap_mode="r").shape[1]
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as stream:
+            np.lib.format.write_array_header_1_0(
+                stream, {"descr": "<f4", "fortran_order": False, "shape": (n, dim)}
+            )
+            for path in paths:
+                stream.write(np.load(path).astype("<f4").tobytes())
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise disk_error(error, target) from error
+    return dim
