@@ -1,0 +1,1 @@
+"""Metrics and statistics: what a prediction is worth, and how sure that is."""

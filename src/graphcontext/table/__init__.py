@@ -1,0 +1,1 @@
+"""Tables: cells from runs, their tests and status, and their five renderings."""

@@ -1,0 +1,37 @@
+"""Pairs of generated and gold answers: the input that every answer metric shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graphcontext.data.records import Prediction, Question
+from graphcontext.errors import InputError
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One generated answer beside its gold answers; a failed prediction has the empty text."""
+
+    prediction: str
+    references: tuple[str, ...]
+
+
+def answer_pairs(questions: Sequence[Question], predictions: Sequence[Prediction]) -> list[Pair]:
+    """Put each prediction beside the references of its question, in the order of the questions.
+
+    Raises:
+        InputError: the two differ in length, or an item answers another question than the one at its place.
+    """
+    if len(questions) != len(predictions):
+        raise InputError(
+            f"got {len(predictions)} predictions for {len(questions)} questions; one each is needed"
+        )
+    pairs = []
+    for position, (question, prediction) in enumerate(zip(questions, predictions, strict=True)):
+        if question.id != prediction.id:
+            found = f"prediction {position} answers question {prediction.id!r}"
+            raise InputError(f"{found}, but question {question.id!r} is there")
+        text = "" if prediction.status == "failed" else prediction.prediction
+        pairs.append(Pair(text, question.references))
+    return pairs
