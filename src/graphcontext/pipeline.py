@@ -6,7 +6,7 @@ keys, the store, locks, resume, manifests. It is the first file to read.
 
 from __future__ import annotations
 
-import dataclasses
+import io
 import json
 import time
 from collections.abc import Callable
@@ -17,7 +17,17 @@ from typing import Any
 import numpy as np
 
 from graphcontext.component import draws, fingerprint, instantiate, locate
-from graphcontext.data.records import Context, Corpus, Graph, Passage, Prediction, Question, Ranking, from_json
+from graphcontext.data.records import (
+    Context,
+    Corpus,
+    Graph,
+    Passage,
+    Prediction,
+    Question,
+    Ranking,
+    content_id,
+    from_json,
+)
 from graphcontext.errors import InputError
 from graphcontext.files import digest, jsonl, read_lines, write_atomic
 from graphcontext.items import run_items
@@ -53,8 +63,13 @@ class Data:
     card: dict[str, Any]
 
 
-def keys(config: dict[str, Any]) -> Keys:
-    """Return the keys of all stages; each covers all that can change its result and nothing else."""
+def keys(config: dict[str, Any], asked: str | None = None) -> Keys:
+    """Return the keys of all stages; each covers all that can change its result and nothing else.
+
+    Args:
+        config: a resolved config.
+        asked: a question of the user's own instead of the data set's.
+    """
     dataset = config["dataset"]
     selection = getattr(locate(dataset["_target_"], "dataset"), "selection", frozenset())
 
@@ -66,7 +81,7 @@ def keys(config: dict[str, Any]) -> Keys:
     selected = {k: dataset.get(k) for k in sorted(selection)}
     if selected.get("limit") is None:  # without a limit every question is scored, whatever the seed
         selected.pop("seed", None)
-    questions = digest(["questions", corpus, selected])
+    questions = digest(["questions", corpus, selected] if asked is None else ["asked", corpus, asked])
     needs_graph = locate(config["retriever"]["_target_"], "retriever").needs_graph
     graph = key("graph", config["graph"], corpus) if needs_graph else None
     ranking = key("ranking", config["retriever"], questions, graph)
@@ -82,17 +97,18 @@ class Pipeline:
     Args:
         config: a resolved config (:func:`graphcontext.config.compose`).
         workspace: the store and the seeds.
+        asked: a question of the user's own instead of the data set's.
 
     Raises:
         InputError: a component refuses its arguments; before anything is loaded.
     """
 
-    def __init__(self, config: dict[str, Any], workspace: Workspace):
-        self.config, self.workspace = config, workspace
+    def __init__(self, config: dict[str, Any], workspace: Workspace, asked: str | None = None):
+        self.config, self.workspace, self.asked = config, workspace, asked
         workspace.seed, workspace.sample_index = config["seed"], config["sample_index"]
         names = ("dataset", "graph", "retriever", "enhancer", "packing", "generator", "metric")
         self.parts = {name: instantiate(config[name], name, workspace) for name in names}
-        self.keys = keys(config)
+        self.keys = keys(config, asked)
         self.used: dict[str, Artefact] = {}
 
     # -- stages ----------------------------------------------------------------------------------
@@ -117,7 +133,8 @@ class Pipeline:
             for file in sorted(path.glob("corpus-*.jsonl"))
         }
         card = json.loads((path / "card.json").read_text())
-        return Data(self.parts["dataset"].select(questions), corpora, card)
+        chosen = self.parts["dataset"].select(questions) if self.asked is None else (_own(self.asked, corpora),)
+        return Data(chosen, corpora, card)
 
     def graphs(self, data: Data) -> dict[str, Graph]:
         """Build the graph of each corpus, where the retriever needs one."""
@@ -230,10 +247,14 @@ class Pipeline:
         return [from_json(cls, row) for row in read_lines(artefact.path / f"{stage}s.jsonl")]
 
 
+def _own(text: str, corpora: dict[str, Corpus]) -> Question:
+    if len(corpora) != 1:
+        raise InputError(f"a question of your own needs one pool, this data set has {len(corpora)}")
+    return Question(content_id(text), text, next(iter(corpora)), title=text)
+
+
 def save_graph(path: Path, graph: Graph) -> None:
     """Write a graph as .npz without pickle; the same graph gives the same bytes."""
-    import io
-
     stream = io.BytesIO()
     facts = json.dumps({"corpus_id": graph.corpus_id, "directed": graph.directed, "facts": graph.facts}, sort_keys=True)
     np.savez(

@@ -44,6 +44,17 @@ class Run:
     def manifest(self) -> dict[str, Any]:
         return json.loads((self.path / "manifest.json").read_text())
 
+    def summary(self) -> str:
+        """Render the metrics with n, failed, empty and intervals, and what must stand under them."""
+        done = self.metrics
+        width = max([len(name) for name in done["metrics"]] or [0])
+        counts = [f"n={done['n']}"] + [f"{k}={done['n_' + k]}" for k in ("failed", "empty", "truncated")]
+        lines = ["  ".join(counts)]
+        for name, metric in done["metrics"].items():
+            low, high = metric["ci95"]
+            lines.append(f"{name:{width}}  {metric['value']:.4f}  [{low:.4f}, {high:.4f}]  {metric['signature']}")
+        return "\n".join([*lines, *describe(done["facts"], done["n"])])
+
     def questions(self) -> list[Question]:
         return [from_json(Question, row) for row in read_lines(self.path / "questions.jsonl")]
 
@@ -147,6 +158,21 @@ def _write(run: Run, pipeline: Pipeline, data: Any, predictions: list[Prediction
     about = manifest(pipeline.config, stages, sorted(data.corpora))
     write_atomic(run.path / "manifest.json", json.dumps(about, indent=1, ensure_ascii=False))
     write_atomic(run.path / "metrics.json", json.dumps(metrics, indent=1, ensure_ascii=False))
+
+
+def describe(known: dict[str, Any], n: int) -> list[str]:
+    """Return lines on what stands under a run's numbers: the graph's threshold and edges, fall-backs, cuts."""
+    lines = []
+    for graph in known.get("graphs", {}).values():
+        edges = f"edges={graph['n_edges']}  nodes={graph['n_nodes']}  mean degree={graph['mean_degree']:.2f}"
+        lines.append(f"graph: threshold={graph['threshold']:.4f} ({graph['threshold_rule']})  {edges}")
+    for kind, count in sorted(known["fallbacks"].items()):
+        lines.append(f"fall-back to {kind}: {count} of {n} questions ({count / max(n, 1):.0%})")
+    if known["n_units_cut"]:
+        lines.append(f"context units cut to fit the budget: {known['n_units_cut']}")
+    if known["n_contexts_with_reason"]:
+        lines.append(f"contexts with an extraction fault or without a triple: {known['n_contexts_with_reason']} of {n}")
+    return lines
 
 
 def facts(pipeline: Pipeline, data: Any) -> dict[str, Any]:

@@ -212,10 +212,15 @@ def columns(wish: Request, config_dir: str | None = None) -> list[Column]:
         return [Column(given["dataset"], (wish.suffix[1:]), ())]
     found: dict[str, list[str]] = {}
     for dataset in wish.spec.datasets:
-        used = compose_cached([f"dataset={dataset}", *wish.overrides], (), config_dir, replace_dataset=True)
+        used = compose_cached(wish.overrides, (f"dataset={dataset}",), config_dir)
         found.setdefault(str(used.choices["dataset"]), []).append(dataset)
     labels = wish.spec.datasets
     return [Column(d, labels.get(d, d), tuple(of)) for d, of in found.items()]
+
+
+def dataset_cell(column: Column) -> list[str]:
+    """Return the dataset override of a column: the paper's name, which the scale may replace."""
+    return [f"dataset={column.stands_for[0]}"] if column.stands_for else []
 
 
 def cells(wish: Request, config_dir: str | None = None) -> list[CellConfig]:
@@ -225,10 +230,8 @@ def cells(wish: Request, config_dir: str | None = None) -> list[CellConfig]:
         for row in wish.spec.rows:
             if row.experiment is None:
                 continue
-            base = [f"experiment={row.experiment}", *row.overrides]
-            if column.stands_for:
-                base.append(f"dataset={column.stands_for[0]}")
-            composed = compose_cached(wish.overrides, base, config_dir, replace_dataset=True)
+            base = [f"experiment={row.experiment}", *row.overrides, *dataset_cell(column)]
+            composed = compose_cached(wish.overrides, base, config_dir)
             found.append(CellConfig(row, column, composed))
     return found
 
@@ -241,7 +244,7 @@ def configs(names: list[str], overrides: list[str], config_dir: str | None = Non
         raise InputError(f"one PAPER/ID, got {names}")
     wish = request(names[0], overrides, config_dir)
     if wish.spec.kind == "card":
-        return [(d, compose_cached([f"dataset={d}", *wish.overrides], (), config_dir)) for d in wish.spec.datasets]
+        return [(c.label, compose_cached(wish.overrides, dataset_cell(c), config_dir)) for c in columns(wish, config_dir)]
     chosen = [c for c in cells(wish, config_dir) if c.row.name in wish.selected]
     return [(f"{c.row.name} on {c.column.label}", c.composed) for c in chosen]
 
@@ -250,7 +253,6 @@ def compose_cached(
     overrides: list[str] | tuple[str, ...],
     cell: list[str] | tuple[str, ...] = (),
     config_dir: str | None = None,
-    replace_dataset: bool = False,
 ) -> Composed:
     """Compose, or read what was composed before from the same conf/ files and overrides.
 
@@ -258,21 +260,14 @@ def compose_cached(
         overrides: the user's.
         cell: the table cell's.
         config_dir: a conf tree of the user's own.
-        replace_dataset: the scale may replace ``dataset`` although it is among the given overrides, since it
-            is the table that names it.
     """
     tree = [
         [str(p.relative_to(root)), hash_file(p)] for root in conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))
     ]
-    key = digest([__version__, tree, list(overrides), list(cell), replace_dataset])
+    key = digest([__version__, tree, list(overrides), list(cell)])
     path = Path("store") / "composed" / f"{key}.json"
     if path.is_file():
         return Composed(**json.loads(path.read_text()))
-    given = list(overrides)
-    base = list(cell)
-    if replace_dataset and not base:
-        base = [o for o in given if o.startswith("dataset=")]
-        given = [o for o in given if not o.startswith("dataset=")]
-    composed = compose(given, base, config_dir)
+    composed = compose(overrides, cell, config_dir)
     write_atomic(path, json.dumps(dataclasses.asdict(composed)))
     return composed

@@ -1,0 +1,64 @@
+"""``ask``: one question of the user's own, through the same stages as a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphcontext.data.records import Context, Passage, Prediction, Ranking
+from graphcontext.errors import InputError
+from graphcontext.pipeline import Pipeline
+from graphcontext.store import Store, Workspace
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An answer with what it was made from."""
+
+    prediction: Prediction
+    context: Context
+    ranking: Ranking
+    passages: dict[str, Passage]
+
+    def text(self) -> str:
+        """Render the answer, then its sources with scores and links, then what else was shown to the model."""
+        answer = self.prediction.prediction.strip() or f"(no answer: {self.prediction.reason or 'empty'})"
+        lines = [answer, "", "Sources"]
+        for number, hit in enumerate(self.ranking.passages, 1):
+            passage = self.passages[hit.id]
+            about = passage.source
+            lines.append(f"  [{number}] {passage.title}  (score {hit.score:.4f})")
+            lines.append(f"      {about.link} by {about.author or 'unknown'}, {about.license}")
+        if not self.ranking.passages:
+            lines.append("  none: nothing similar in the pool")
+        if self.ranking.fallback:
+            lines.append(f"  ranked by fall-back: {self.ranking.fallback} (the question has no neighbour in the graph)")
+        extra = [u.text for u in self.context.units if u.source not in self.passages]
+        if extra:
+            lines += ["", "Facts added to the context", *[f"  {line}" for text in extra for line in text.splitlines()]]
+        lines += ["", f"context: {self.context.n_tokens} tokens, {self.context.n_cut} units cut"]
+        return "\n".join(lines)
+
+
+def ask(question: str, config: dict[str, Any], root: str | Path = ".", quiet: bool = True) -> Asked:
+    """Answer one question.
+
+    Args:
+        question: the text; must not be blank.
+        config: a resolved config.
+        root: the working folder, which holds ``store/``.
+        quiet: no progress bars.
+
+    Raises:
+        InputError: a blank question, or a data set with more than one pool.
+    """
+    if not question.strip():
+        raise InputError("the question is blank")
+    pipeline = Pipeline(config, Workspace(Store(Path(root) / "store"), quiet=quiet), question.strip())
+    data = pipeline.data()
+    rankings = pipeline.rankings(data, pipeline.graphs(data))
+    contexts = pipeline.contexts(data, rankings)
+    predictions = pipeline.predictions(data, contexts)
+    passages = {p.id: p for corpus in data.corpora.values() for p in corpus.passages}
+    return Asked(predictions[0], contexts[0], rankings[0], passages)

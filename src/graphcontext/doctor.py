@@ -1,0 +1,113 @@
+"""``doctor``: what a run needs, each ✓ or ✗ with the mend, before anything is computed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphcontext.component import components, instantiate, locate
+from graphcontext.config import Composed
+from graphcontext.errors import GraphContextError, InputError
+from graphcontext.manifest import library_version
+from graphcontext.models import home, resolve
+from graphcontext.prepare import needed_models
+
+LEAST_DISK_GIB = 2.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """One thing examined; ``mend`` says what to do where it is not good."""
+
+    good: bool
+    what: str
+    mend: str = ""
+
+    def __str__(self) -> str:
+        return f"{'✓' if self.good else '✗'} {self.what}" + (f"  →  {self.mend}" if self.mend and not self.good else "")
+
+
+def examine(runs: list[tuple[str, Composed]]) -> list[Line]:
+    """Examine the machine and what the runs need.
+
+    Args:
+        runs: (label, config) of each run (:func:`graphcontext.table.expand.configs`).
+    """
+    lines = [_python(), *_libraries(), _disk(Path(".")), _disk(home())]
+    lines.append(_gpu())
+    seen: dict[str, Line] = {}
+    for _, composed in runs:
+        for line in [*_models(composed), *_data(composed), *_secrets(composed)]:
+            seen.setdefault(line.what, line)
+    return [*lines, *seen.values()]
+
+
+def _python() -> Line:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Line(sys.version_info >= (3, 11), f"Python {version}", "graphcontext needs 3.11 or newer")
+
+
+def _libraries() -> Iterable[Line]:
+    for name in ("torch", "transformers", "accelerate", "hydra-core", "lxml", "spacy", "scikit-learn"):
+        version = library_version(name)
+        yield Line(version is not None, f"{name} {version or 'missing'}", f"pip install {name}")
+    for name, extra in (("peft", "lora"), ("bitsandbytes", "quantization")):
+        version = library_version(name)
+        if version is None:
+            yield Line(True, f"{name} not installed: only for pip install 'graphcontext[{extra}]'")
+
+
+def _disk(folder: Path) -> Line:
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free / 2**30
+    writable = os.access(folder, os.W_OK)
+    what = f"{folder.resolve()}: {free:.0f} GiB free" + ("" if writable else ", not writable")
+    return Line(free >= LEAST_DISK_GIB and writable, what, "free some space, or work in another folder")
+
+
+def _gpu() -> Line:
+    try:
+        import torch
+    except ImportError:
+        return Line(False, "torch cannot be imported", "make install")
+    if not torch.cuda.is_available():
+        return Line(True, f"no GPU: models run on {torch.get_num_threads()} CPU threads in float32")
+    names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    return Line(True, f"GPU: {', '.join(names)}")
+
+
+def _models(composed: Composed) -> Iterable[Line]:
+    for model, revision in needed_models(composed.config):
+        try:
+            resolve(model, revision)
+        except InputError as error:
+            yield Line(False, f"model {model}: {error}", "graphcontext prepare PAPER/ID")
+        else:
+            yield Line(True, f"model {model}")
+
+
+def _data(composed: Composed) -> Iterable[Line]:
+    node = composed.config["dataset"]
+    name = node.get("name", composed.choices.get("dataset"))
+    try:
+        instantiate(node, "dataset")
+        identity = getattr(locate(node["_target_"]), "identity", None)
+        if identity is not None:
+            identity(node)
+    except GraphContextError as error:
+        yield Line(False, f"data set {name}: {error}", "set dataset.path or GRAPHCONTEXT_DATA")
+    else:
+        yield Line(True, f"data set {name}")
+
+
+def _secrets(composed: Composed) -> Iterable[Line]:
+    used = {k: v for k, v in composed.config.items() if k != "roles"}
+    for node in components(used):
+        variable = node.get("api_key_env")
+        if variable:
+            yield Line(bool(os.environ.get(variable)), f"environment variable {variable}", f"export {variable}=…")

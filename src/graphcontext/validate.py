@@ -1,0 +1,99 @@
+"""``validate``: compose and bind every config of every group; report all faults at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from graphcontext.component import fingerprint, instantiate
+from graphcontext.config import Composed, compose, conf_dirs, groups, options
+from graphcontext.errors import InputError
+from graphcontext.table.expand import cells, load_spec, request
+
+BOUND = ("dataset", "graph", "retriever", "enhancer", "packing", "generator", "metric", "roles", "entity_extractor")
+SCALES = ("sample", "small", "paper")
+
+
+def validate_all(config_dir: str | None = None) -> tuple[int, list[str]]:
+    """Compose and bind every option of every group, every experiment and every table at every scale.
+
+    Returns:
+        The number of configs checked and the faults, each ``what: why``. A package that is missing because it
+        belongs to an extra is not a fault.
+    """
+    checked = 0
+    faults: list[str] = []
+    for group in groups(config_dir):
+        for option in options(group, config_dir):
+            for overrides in _overrides(group, option):
+                checked += 1
+                fault = check(overrides, config_dir)
+                if fault:
+                    faults.append(f"{group}/{option} ({' '.join(overrides)}): {fault}")
+    for name in options("table", config_dir):
+        for scale in SCALES:
+            count, found = _check_table(name, scale, config_dir)
+            checked += count
+            faults += [f"table {name} scale={scale}: {fault}" for fault in found]
+    return checked, faults + _first_lines(config_dir)
+
+
+def _overrides(group: str, option: str) -> list[list[str]]:
+    """Return the ways in which an option is composed: experiments at every scale, others once."""
+    if group in ("table", "claims", "prompt"):  # prompts are bound with the components that hold them
+        return []
+    if group == "experiment":
+        return [[f"experiment={option}", f"scale={scale}"] for scale in SCALES]
+    if group == "metric":
+        return [[f"metric=[{option}]"]]
+    if group == "scale":
+        return [[f"scale={option}"]]
+    return [[f"{group}={option}", "scale=paper"]]
+
+
+def check(overrides: list[str], config_dir: str | None = None) -> str | None:
+    """Return why this config cannot be composed and bound, or None."""
+    try:
+        bind(compose(overrides, config_dir=config_dir))
+    except InputError as error:
+        return None if "which is not installed" in str(error) else str(error)
+    return None
+
+
+def bind(composed: Composed) -> None:
+    """Construct every component of a config; constructors check their arguments and load nothing."""
+    for name in BOUND:
+        instantiate(composed.config[name], name)
+    for name in ("retriever", "enhancer", "generator", "packing", "metric"):
+        fingerprint(composed.config[name])
+
+
+def _check_table(name: str, scale: str, config_dir: str | None) -> tuple[int, list[str]]:
+    try:
+        spec = load_spec(name, config_dir)
+        if spec.kind == "card":
+            return 1, []
+        found = cells(request(name, [f"scale={scale}"], config_dir), config_dir)
+    except InputError as error:
+        return 1, [str(error)]
+    faults = []
+    for cell in found:
+        try:
+            bind(cell.composed)
+        except InputError as error:
+            faults.append(f"row {cell.row.name}: {error}")
+    return len(found), faults
+
+
+def _first_lines(config_dir: str | None) -> list[str]:
+    """Every YAML opens with a comment that names its command."""
+    faults = []
+    for root in conf_dirs(config_dir):
+        for path in sorted(root.rglob("*.yaml")):
+            head = path.read_text().splitlines()[:2]
+            if not any(line.startswith("#") and "graphcontext" in line for line in head):
+                faults.append(f"{_short(path, root)}: its first lines do not name the command that uses it")
+    return faults
+
+
+def _short(path: Path, root: Path) -> str:
+    return str(path.relative_to(root))
