@@ -1,4 +1,4 @@
-r"""Personalised PageRank on sparse matrices (GraphContextGen §4.3), all queries of a graph at once.
+r"""Personalised PageRank on sparse matrices (GraphContextGen §4.2), all queries of a graph at once.
 
 .. math:: x = \alpha (P^\top x + m(x) s) + (1 - \alpha) s, \quad P_{ij} = w_{ij} / d_i, \quad
           d_i = \sum_j w_{ij}
@@ -127,7 +127,7 @@ def personalised_pagerank(
     tol: float = 1e-6,
     convergence: str = "true",
 ) -> np.ndarray:
-    """Return the PageRank (n_queries, n_nodes) float64 of every node, each query being one seed node (§4.3).
+    """Return the PageRank (n_queries, n_nodes) float64 of every node, each query being one seed node (§4.2).
 
     A row sums to 1 less the query's own mass; it is 0 where the query has no edge. A row does not depend on
     the other queries, not in one bit.

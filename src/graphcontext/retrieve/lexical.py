@@ -29,7 +29,7 @@ def blanks(text: str) -> list[str]:
 
 
 def count(tokens: Sequence[Sequence[str]], vocabulary: dict[str, int], grow: bool) -> Any:
-    """Return term counts, CSR (n_texts, n_terms) float64; unknown terms are added if ``grow``, else skipped."""
+    """Return term counts, CSR (n_texts, n_terms) float64; unknown terms are added if ``grow``."""
     from scipy.sparse import csr_array
 
     columns: list[int] = []

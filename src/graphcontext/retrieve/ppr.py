@@ -1,4 +1,4 @@
-"""Personalised PageRank over the question graph (GraphContextGen §4.3)."""
+"""Personalised PageRank over the question graph (GraphContextGen §4.2)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DECIMALS = 12  # equal scores of symmetric nodes differ in the last bits; below
 
 
 class PPR:
-    r"""Ranks the pool by personalised PageRank from the question as a node (GraphContextGen §4.3).
+    r"""Ranks the pool by personalised PageRank from the question as a node (GraphContextGen §4.2).
 
     .. math:: x = \alpha P'^\top x + (1 - \alpha) e_q
 
