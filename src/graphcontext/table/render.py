@@ -1,0 +1,169 @@
+"""A finished table as Markdown, CSV and JSON (LaTeX: :mod:`latex`, picture: :mod:`plot`)."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import re
+import textwrap
+
+from graphcontext.table import format as text
+from graphcontext.table.cells import Cell, Column, Measure, Row, TableResult, best_rows
+from graphcontext.table.latex import to_tex
+
+__all__ = ["to_csv", "to_json", "to_markdown", "to_tex"]
+
+WIDTH = 120  # of a terminal
+HEADINGS = ("row", "ours", "95 % interval", "paper", "Δ", "p", "n", "sd (seeds)", "status")
+LEFT = {"row", "95 % interval", "status"}
+ESCAPES = {"\\": "\\\\", "|": "\\|", "*": "\\*", "`": "\\`", "](": "]\\("}
+TAG = re.compile(r"<(?=[A-Za-z/!?])")
+
+
+def to_markdown(result: TableResult) -> str:
+    """Return the table as Markdown that also reads in a terminal of 120 columns.
+
+    One block per data set and metric, ours beside the paper's; columns that hold nothing are left out. A
+    reason that would break the width becomes a numbered note.
+    """
+    notes = text.Notes(result)
+    facts = " · ".join(f"{k} {v}" for k, v in (("scale", result.scale), ("table", result.table)))
+    parts = [f"<!-- {text.generated_by(result).replace('--', '- -')} -->"]
+    parts.append(f"# {escape_markdown(result.title)}\n\n{escape_markdown(facts)}")
+    parts.append(textwrap.fill(escape_markdown(" ".join(text.legend(result))), WIDTH))
+    for column in result.columns:
+        paper = text.paper_names(column)
+        beside = f" (paper: {escape_markdown(paper)})" if paper else ""
+        parts.append(f"## {escape_markdown(column.label)}{beside}")
+        for metric in result.metrics:
+            if result.block(column, metric):
+                parts.append(_block(result, column, metric, notes))
+    if notes.lines:
+        parts.append("Notes\n\n" + "\n".join(_note(i, note) for i, note in enumerate(notes.lines, 1)))
+    return "\n\n".join(parts) + "\n"
+
+
+def to_csv(result: TableResult) -> str:
+    """Return one line per cell, numbers to six digits, after a comment line (``comment="#"`` in pandas)."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    rows = {row.id: row for row in result.rows}
+    pairs = ("ci95", "diff_ci95")
+    names = [f.name for f in dataclasses.fields(Cell)]
+    spread = [n for name in names for n in ((f"{name}_low", f"{name}_high") if name in pairs else (name,))]
+    writer.writerow(["group", "label", *spread])
+    for cell in _ordered(result):
+        values: list[object] = []
+        for name in names:
+            value = getattr(cell, name)
+            values += list(value or (None, None)) if name in pairs else [value]
+        row = rows[cell.row]
+        writer.writerow([row.group, row.label, *(_plain(value) for value in values)])
+    return f"# {text.generated_by(result)}\n{stream.getvalue()}"
+
+
+def to_json(result: TableResult) -> str:
+    """Return ``{"generated", "table", "scale", …, "footnotes", "cells"}``, one cell a line, all digits kept."""
+
+    def dump(value: object) -> str:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+    head = {
+        "generated": text.generated_by(result),
+        "table": result.table,
+        "title": result.title,
+        "scale": result.scale,
+        "unit": result.unit,
+        "digits": result.digits,
+        "baseline": result.baseline,
+        "rows": [dataclasses.asdict(row) for row in result.rows],
+        "columns": [dataclasses.asdict(column) for column in result.columns],
+        "metrics": [dataclasses.asdict(metric) for metric in result.metrics],
+        "footnotes": list(result.footnotes),
+    }
+    fields = ",\n ".join(f"{dump(key)}: {dump(value)}" for key, value in head.items())
+    cells = ",\n  ".join(dump(dataclasses.asdict(cell)) for cell in _ordered(result))
+    return f'{{{fields},\n "cells": [\n  {cells}\n ]\n}}\n'
+
+
+def escape_markdown(words: str) -> str:
+    """Return ``words`` so that Markdown and HTML show them as they are, on one line."""
+    words = " ".join(words.split()).replace("&", "&amp;")
+    for character, escaped in ESCAPES.items():
+        words = words.replace(character, escaped)
+    return TAG.sub("&lt;", words)
+
+
+def _block(result: TableResult, column: Column, metric: Measure, notes: text.Notes) -> str:
+    block = result.block(column, metric)
+    bold = best_rows((cell for _, cell in block), metric.higher_is_better)
+    arrow = "" if metric.higher_is_better else ", lower is better"
+    lines = _lines(result, column, block, bold)
+    if max(map(len, lines)) > WIDTH:
+        lines = _lines(result, column, block, bold, notes)
+    return f"### {escape_markdown(metric.label)}{arrow}\n\n" + "\n".join(lines)
+
+
+def _lines(
+    result: TableResult,
+    column: Column,
+    block: list[tuple[Row, Cell]],
+    bold: set[str],
+    notes: text.Notes | None = None,
+) -> list[str]:
+    """Return the lines of a Markdown table, padded to equal width, without the columns that hold nothing."""
+    table = [list(HEADINGS)]
+    group = ""
+    for row, cell in block:
+        if row.group != group:
+            group = row.group
+            table.append([f"*{escape_markdown(group)}*" if group else "", *[""] * (len(HEADINGS) - 1)])
+        values = _values(result, column, cell, row.id in bold)
+        if notes is not None and cell.status.startswith("not run ("):
+            values[-1] = f"not run [{notes.number(cell.status)}]"
+        else:
+            values[-1] = escape_markdown(values[-1])
+        table.append([escape_markdown(row.label), *values])
+    kept = [i for i in range(len(HEADINGS)) if i == 0 or any(line[i] for line in table[1:])]
+    widths = [max(3, *(len(line[i]) for line in table)) for i in kept]
+    sides = ["<" if HEADINGS[i] in LEFT else ">" for i in kept]
+    rule = [":" + "-" * (w - 1) if s == "<" else "-" * (w - 1) + ":" for w, s in zip(widths, sides)]
+    shown = [[line[i] for i in kept] for line in table]
+    shown.insert(1, rule)
+    return [
+        "| " + " | ".join(f"{value:{s}{w}}" for value, s, w in zip(line, sides, widths)) + " |"
+        for line in shown
+    ]
+
+
+def _values(result: TableResult, column: Column, cell: Cell, bold: bool) -> list[str]:
+    """Return a cell's texts in the order of ``HEADINGS``, without the row's label."""
+    digits = result.digits
+    ours = "" if cell.value is None else text.number(cell.value, digits)
+    mark = "*" if text.is_significant(cell) else ""  # alone in its table cell, so it opens no emphasis
+    return [
+        f"**{ours}**" if bold else ours + mark,
+        text.interval(cell.ci95, digits),
+        text.reported(cell.reported, column, digits),
+        text.signed(cell.diff, digits),
+        text.probability(cell.p_holm),
+        "" if cell.n is None else str(cell.n),
+        text.seeds(cell, digits),
+        cell.status,
+    ]
+
+
+def _note(place: int, note: str) -> str:
+    return textwrap.fill(escape_markdown(note), WIDTH, initial_indent=f"{place}. ", subsequent_indent="   ")
+
+
+def _ordered(result: TableResult) -> list[Cell]:
+    return [cell for c in result.columns for m in result.metrics for _, cell in result.block(c, m)]
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return f"{value:.6g}" if isinstance(value, float) else value
