@@ -69,8 +69,12 @@ class Corpus:
     @staticmethod
     def of(passages: list[Passage] | tuple[Passage, ...]) -> Corpus:
         """Build a corpus whose id covers everything a stage can read of its passages."""
-        lines = [json.dumps(dataclasses.asdict(p), sort_keys=True, ensure_ascii=False) for p in passages]
-        return Corpus(content_id(*lines), tuple(passages))
+        digest = hashlib.sha256(b"[")
+        for n, passage in enumerate(passages):  # as content_id, without holding all lines at once
+            line = json.dumps(dataclasses.asdict(passage), sort_keys=True, ensure_ascii=False)
+            digest.update(((", " if n else "") + json.dumps(line, ensure_ascii=False)).encode())
+        digest.update(b"]")
+        return Corpus(digest.hexdigest()[:16], tuple(passages))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,273 @@
+"""Stream a Stack Exchange dump: rows of its XML files, and from them the threads that may be kept.
+
+Memory is bounded by what is kept: rows are parsed in chunks and dropped at once, and only threads with an
+accepted answer keep their HTML.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from graphcontext.data.archive import DumpFiles
+from graphcontext.errors import InputError
+
+CHUNK = 1 << 18  # bytes fed to the parser at once
+DUPLICATE = "3"  # LinkTypeId of PostLinks.xml: PostId is a duplicate of RelatedPostId
+_MEND = "fetch the file again; a part of a dump is never read as if it were whole"
+
+
+@dataclass(slots=True)
+class Post:
+    """An answer as the dump has it; ``html`` is its body."""
+
+    id: int
+    html: str
+    score: int
+    author: str
+
+
+@dataclass(slots=True)
+class Thread:
+    """A question that has an accepted answer, with all answers of the thread in id order."""
+
+    id: int
+    accepted_id: int
+    title: str
+    html: str
+    date: str  # ISO 8601, "" where the dump has none
+    tags: tuple[str, ...]
+    author: str
+    license: str
+    answers: list[Post] = field(default_factory=list)
+
+    @property
+    def year(self) -> int | None:
+        return int(self.date[:4]) if self.date else None
+
+    @property
+    def accepted(self) -> Post | None:
+        """The accepted answer, None where ``AcceptedAnswerId`` points to no answer of this thread."""
+        return next((answer for answer in self.answers if answer.id == self.accepted_id), None)
+
+
+@dataclass
+class Dump:
+    """What one pass over a dump kept.
+
+    Args:
+        threads: thread by question id, each with an ``AcceptedAnswerId`` (which may still point nowhere).
+        counts: ``questions``, ``answers``, ``other posts``, ``answers without question`` read, and questions
+            left out while reading: ``no accepted answer``, ``outside years``, ``other tags``.
+        duplicates: pairs (duplicate, original) of question ids.
+        tag_names: every tag of ``Tags.xml``, empty where the dump has none.
+    """
+
+    threads: dict[int, Thread]
+    counts: Counter[str]
+    duplicates: list[tuple[int, int]]
+    tag_names: frozenset[str]
+
+
+def read_dump(
+    files: DumpFiles, years: frozenset[int] | None = None, tags: frozenset[str] | None = None
+) -> Dump:
+    """Read the threads of a dump that have an accepted answer, in one pass and in any order of rows.
+
+    Args:
+        files: the dump's XML files, plain or gzipped.
+        years: keep only questions of these years, None for all.
+        tags: keep only questions with one of these tags, None for all.
+
+    Raises:
+        InputError: a file is cut, no XML, of another kind, or declares a DOCTYPE; a row lacks its ``Id``.
+    """
+    threads, counts = _read_posts(files.posts, years, tags)
+    duplicates = []
+    if files.links:
+        for number, row in enumerate(rows(files.links, "postlinks"), 1):
+            if row.get("LinkTypeId") == DUPLICATE:
+                where = (files.links, number)
+                duplicates.append((_int(row, "PostId", where), _int(row, "RelatedPostId", where)))
+    tag_rows = rows(files.tags, "tags") if files.tags else ()
+    return Dump(threads, counts, duplicates, frozenset(row.get("TagName", "") for row in tag_rows))
+
+
+def rows(path: Path, root: str) -> Iterator[dict[str, str]]:
+    """Yield the attributes of every ``<row>`` below ``<root>`` of an XML file, in constant memory.
+
+    Raises:
+        InputError: the file is cut or malformed (with the row and byte reached), has another root element,
+            or declares a DOCTYPE, which is how entity bombs come.
+    """
+    from lxml import etree
+
+    target = _RowTarget(path, root)
+    parser = etree.XMLParser(target=target, resolve_entities=False, no_network=True)
+    n_bytes = 0
+    try:
+        with _open(path) as stream:
+            while chunk := stream.read(CHUNK):
+                parser.feed(chunk)
+                n_bytes += len(chunk)
+                yield from target.take()
+        parser.close()
+        yield from target.take()
+    except (etree.XMLSyntaxError, EOFError, gzip.BadGzipFile, zlib.error) as fault:
+        reason = str(fault).strip().removesuffix("(<string>, line 0)").strip()
+        raise InputError(
+            f"{path} is cut or malformed after row {target.n_rows} (last whole row: {target.last_id}), "
+            f"near byte {n_bytes}: {reason}; {_MEND}"
+        ) from fault
+
+
+def split_tags(tags: str) -> tuple[str, ...]:
+    """Return the tags of a question in either layout, ``<a><b>`` (to 2023) or ``|a|b|`` (from 2024)."""
+    return tuple(re.findall(r"[^<>|]+", tags))
+
+
+def license_of(date: str) -> str:
+    """Return the licence of a post of this date, for dumps without ``ContentLicense``."""
+    if not date or date >= "2018-05-02":
+        return "CC BY-SA 4.0"
+    return "CC BY-SA 3.0" if date >= "2011-04-08" else "CC BY-SA 2.5"
+
+
+class _RowTarget:
+    """Parser target that holds the rows of one chunk."""
+
+    def __init__(self, path: Path, root: str) -> None:
+        self._path, self._root = path, root
+        self._rows: list[dict[str, str]] = []
+        self._depth = 0
+        self.n_rows = 0
+        self.last_id = "none"
+
+    def start(self, tag: str, attrib: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth == 1:
+            if tag != self._root:
+                raise InputError(
+                    f"{self._path}: got root element <{tag}>, expected <{self._root}>: another file"
+                )
+        elif tag == "row":
+            self.n_rows += 1
+            self._rows.append(attrib)
+
+    def end(self, tag: str) -> None:
+        self._depth -= 1
+
+    def data(self, data: str) -> None:
+        """Rows carry attributes only."""
+
+    def doctype(self, name: str, *ids: str | None) -> None:
+        raise InputError(f"{self._path} declares a DOCTYPE ({name}): refused, a dump has none (entity bomb)")
+
+    def take(self) -> list[dict[str, str]]:
+        taken, self._rows = self._rows, []
+        if taken:
+            self.last_id = f"Id {taken[-1].get('Id', '?')}"
+        return taken
+
+    def close(self) -> None:
+        """Nothing is built."""
+
+
+def _read_posts(
+    path: Path, years: frozenset[int] | None, tags: frozenset[str] | None
+) -> tuple[dict[int, Thread], Counter[str]]:
+    threads: dict[int, Thread] = {}
+    left_out: set[int] = set()  # questions whose answers need not be kept
+    waiting: dict[int, list[Post]] = {}  # answers that stand before their question
+    counts: Counter[str] = Counter()
+    for number, row in enumerate(rows(path, "posts"), 1):
+        where = (path, number)
+        kind = row.get("PostTypeId")
+        if kind == "2":
+            counts["answers"] += 1
+            parent = _int(row, "ParentId", where)
+            if parent not in left_out:
+                kept = threads[parent].answers if parent in threads else waiting.setdefault(parent, [])
+                kept.append(_answer(row, where))
+        elif kind == "1":
+            counts["questions"] += 1
+            question_id = _int(row, "Id", where)
+            if question_id in threads or question_id in left_out:
+                raise InputError(f"{path}: row {number} repeats question Id {question_id}; {_MEND}")
+            answers = waiting.pop(question_id, [])
+            reason = _reason_to_leave(row, years, tags, where)
+            if reason:
+                counts[reason] += 1
+                left_out.add(question_id)
+            else:
+                threads[question_id] = _thread(row, where, answers)
+        else:
+            counts["other posts"] += 1
+    counts["answers without question"] = sum(map(len, waiting.values()))
+    for thread in threads.values():
+        thread.answers.sort(key=lambda answer: answer.id)
+    return threads, counts
+
+
+def _reason_to_leave(
+    row: dict[str, str], years: frozenset[int] | None, tags: frozenset[str] | None, where: tuple[Path, int]
+) -> str | None:
+    """Return the count that a question falls under when it is not kept, None when it is."""
+    if "AcceptedAnswerId" not in row:
+        return "no accepted answer"
+    date = _date(row, where)
+    if years is not None and not (date and int(date[:4]) in years):
+        return "outside years"
+    if tags is not None and tags.isdisjoint(split_tags(row.get("Tags", ""))):
+        return "other tags"
+    return None
+
+
+def _thread(row: dict[str, str], where: tuple[Path, int], answers: list[Post]) -> Thread:
+    date = _date(row, where)
+    return Thread(
+        id=_int(row, "Id", where),
+        accepted_id=_int(row, "AcceptedAnswerId", where),
+        title=row.get("Title", ""),
+        html=row.get("Body", ""),
+        date=date,
+        tags=split_tags(row.get("Tags", "")),
+        author=_author(row),
+        license=row.get("ContentLicense") or license_of(date),
+        answers=answers,
+    )
+
+
+def _answer(row: dict[str, str], where: tuple[Path, int]) -> Post:
+    score = _int(row, "Score", where) if "Score" in row else 0
+    return Post(_int(row, "Id", where), row.get("Body", ""), score, _author(row))
+
+
+def _author(row: dict[str, str]) -> str:
+    """Return the display name, else ``user`` and its number; a deleted user has neither."""
+    return row.get("OwnerDisplayName") or (f"user{row['OwnerUserId']}" if "OwnerUserId" in row else "")
+
+
+def _date(row: dict[str, str], where: tuple[Path, int]) -> str:
+    date = row.get("CreationDate", "")
+    if date and not re.match(r"\d{4}-\d\d-\d\d", date):
+        raise InputError(f"{where[0]}: row {where[1]} has CreationDate={date!r}, expected an ISO 8601 date")
+    return date
+
+
+def _int(row: dict[str, Any], key: str, where: tuple[Path, int]) -> int:
+    try:
+        return int(row[key])
+    except (KeyError, ValueError) as fault:
+        got = f"{key}={row[key]!r}" if key in row else f"no {key}"
+        raise InputError(f"{where[0]}: row {where[1]} has {got}, expected an integer") from fault
+
+
+def _open(path: Path) -> BinaryIO:
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")

@@ -1,0 +1,118 @@
+"""Keep copies of scored questions out of the pool: by duplicate link, by equal text, by equal token set."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from graphcontext.data.splits import Dated
+
+Item = TypeVar("Item", bound=Dated)
+LAYERS = ("own thread", "duplicate by link", "duplicate by text", "equal token set")
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Hashes of a question's normalised text and of its set of tokens: equal content, equal hash."""
+
+    id: int
+    text: int
+    tokens: int
+
+
+def normalise(text: str) -> str:
+    """Return lower-case words joined by one space, without punctuation (+ and # stay: C++ is not C#)."""
+    return " ".join(re.findall(r"[\w+#]+", unicodedata.normalize("NFKC", text).casefold()))
+
+
+def fingerprint(post_id: int, text: str) -> Fingerprint:
+    """Return the fingerprint of a question's title and body."""
+    plain = normalise(text)
+    return Fingerprint(post_id, _hash(plain), _hash(" ".join(sorted(set(plain.split())))))
+
+
+class Groups:
+    """Disjoint sets of post ids (union–find); an id that was never joined is a group of its own."""
+
+    def __init__(self) -> None:
+        self._parent: dict[int, int] = {}
+
+    def join(self, a: int, b: int) -> None:
+        low, high = sorted((self.of(a), self.of(b)))
+        self._parent[high] = low
+
+    def of(self, post_id: int) -> int:
+        """Return the lowest id of the group that holds ``post_id``."""
+        path = []
+        while post_id in self._parent and self._parent[post_id] != post_id:
+            path.append(post_id)
+            post_id = self._parent[post_id]
+        for passed in path:
+            self._parent[passed] = post_id
+        return post_id
+
+
+def link_duplicates(pairs: Iterable[tuple[int, int]]) -> set[int]:
+    """Return the ids that are marked as a duplicate of another question; the original of each group stays.
+
+    Args:
+        pairs: (duplicate, original). Where a whole group is marked (a circle) its lowest id is the original.
+    """
+    groups, marked, members = Groups(), set(), set()
+    for duplicate, original in pairs:
+        members.update((duplicate, original))
+        if duplicate != original:
+            marked.add(duplicate)
+            groups.join(duplicate, original)
+    with_original = {groups.of(member) for member in members - marked}
+    circles = {groups.of(member) for member in marked} - with_original
+    return marked - circles  # the lowest id names its group
+
+
+def guard(
+    scored: Sequence[Item],
+    candidates: Sequence[Item],
+    pairs: Iterable[tuple[int, int]],
+    prints: Iterable[Fingerprint],
+) -> tuple[tuple[Item, ...], Counter[str]]:
+    """Return the candidates that are no copy of a scored question, and what was taken out at which layer.
+
+    Copies are transitive over all layers: a copy of a copy is a copy, also by way of filtered posts.
+
+    Args:
+        scored: the questions to answer.
+        candidates: the items that would form the pool.
+        pairs: (duplicate, original) links, followed in both directions.
+        prints: fingerprints of all questions that were read, filtered duplicates included.
+    """
+    prints = list(prints)
+    joins = {
+        "own thread": [],
+        "duplicate by link": list(pairs),
+        "duplicate by text": _equal(prints, "text"),
+        "equal token set": _equal(prints, "tokens"),
+    }
+    groups, left, taken = Groups(), list(candidates), Counter(dict.fromkeys(LAYERS, 0))
+    for layer in LAYERS:
+        for a, b in joins[layer]:
+            groups.join(a, b)
+        leaks = {groups.of(item.id) for item in scored}
+        safe = [item for item in left if groups.of(item.id) not in leaks]
+        taken[layer] = len(left) - len(safe)
+        left = safe
+    return tuple(left), taken
+
+
+def _equal(prints: Sequence[Fingerprint], key: str) -> list[tuple[int, int]]:
+    """Return pairs that join all posts whose fingerprints agree in ``key``."""
+    first: dict[int, int] = {}
+    return [(first.setdefault(getattr(p, key), p.id), p.id) for p in prints]
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")

@@ -1,0 +1,49 @@
+"""Where the files of a data set lie: at a typed path, in the package, or below ``GRAPHCONTEXT_DATA``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from graphcontext.errors import MissingDataError
+
+SHIPPED = Path(__file__).parent / "sample"  # data that the project wrote itself
+
+
+def data_root() -> Path:
+    """Return ``GRAPHCONTEXT_DATA`` (default ``./data``), the folder that holds real data sets."""
+    return Path(os.environ.get("GRAPHCONTEXT_DATA") or "data").expanduser()
+
+
+def data_path(
+    name: str, path: str | None = None, others: tuple[str, ...] = (), url: str | None = None
+) -> Path:
+    """Return the file or folder of the data set ``name``.
+
+    A ``path`` is looked up as it is (``~`` expanded), then below the data root, then below the data set's own
+    folder there. Without one it is the folder that the package ships under this name, else the folder of this
+    name below the data root, then each of ``others``.
+
+    Args:
+        name: the data set's name, which is its folder below the data root.
+        path: what the user or the config typed, None for the default place.
+        others: further places below the data root, tried in order (an archive, a site's folder).
+        url: where the data set can be fetched, named when it is absent.
+
+    Raises:
+        MissingDataError: nothing lies there; the message lists where it looked and how to get it.
+    """
+    root = data_root()
+    if path is None:
+        places = [SHIPPED / name, root / name, *(root / other for other in others)]
+    else:
+        typed = Path(path).expanduser()
+        places = [typed] if typed.is_absolute() else [typed, root / typed, root / name / typed]
+    for place in places:
+        if place.exists():
+            return place
+    looked = ", ".join(str(place) for place in places if place.parent != SHIPPED)
+    fetch = f"fetch {url} and put it there, or " if url else ""
+    raise MissingDataError(
+        f"no data: {name}; looked at {looked}; {fetch}set GRAPHCONTEXT_DATA (now {root}) or dataset.path"
+    )

@@ -1,0 +1,107 @@
+"""Which questions are training, validation and test, and which of them are scored (GraphContextGen §3)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from graphcontext.data.records import Question
+
+LEAST = 20  # kept questions that either side must hold for the paper's years to be used
+
+
+class Dated(Protocol):
+    """What a split looks at: the post's number and its date (ISO 8601, empty where unknown)."""
+
+    id: int
+    date: str
+
+
+Item = TypeVar("Item", bound=Dated)
+
+
+@dataclass(frozen=True)
+class Sides(Generic[Item]):
+    """A data set cut in time; ``rule`` names the rule and ``why`` says why it was taken."""
+
+    train: tuple[Item, ...]
+    test: tuple[Item, ...]
+    rule: str
+    why: str
+
+
+def select(questions: Iterable[Question], limit: int | None, seed: int) -> tuple[Question, ...]:
+    """Return the ``limit`` scored questions of one seed, in id order; the subsets of one seed are nested.
+
+    Questions are ranked by a hash of seed and id: neither their order nor the other questions matter.
+
+    Args:
+        questions: all scored candidates of a split.
+        limit: how many to score, None for all.
+        seed: ``dataset.seed``, the only seed that touches which questions are scored.
+    """
+    ordered = sorted(questions, key=lambda question: id_order(question.id))
+    if limit is None or limit >= len(ordered):
+        return tuple(ordered)
+    drawn = sorted(ordered, key=lambda question: _rank(question.id, seed))[:limit]
+    return tuple(sorted(drawn, key=lambda question: id_order(question.id)))
+
+
+def id_order(identifier: str) -> tuple[int, str]:
+    """Sort key of ids: shorter first, so that numbers written as text come in numeric order."""
+    return (len(identifier), identifier)
+
+
+def in_time(items: Iterable[Item]) -> list[Item]:
+    """Return items in time order; in id order where a date is missing."""
+    listed = list(items)
+    if all(item.date for item in listed):
+        return sorted(listed, key=lambda item: (item.date, item.id))
+    return sorted(listed, key=lambda item: item.id)
+
+
+def by_years(items: Iterable[Item], train: Sequence[int], test: Sequence[int]) -> Sides[Item] | None:
+    """Cut by the paper's years, None where a side holds fewer than ``LEAST`` items.
+
+    Args:
+        items: kept questions.
+        train: first and last year of the training side, inclusive (the paper: 2019, 2020).
+        test: first and last year of the test side, inclusive (the paper: 2021, 2023).
+    """
+    ordered = in_time(items)
+    sides = [tuple(item for item in ordered if _within(item, years)) for years in (train, test)]
+    if min(map(len, sides)) < LEAST:
+        return None
+    why = f"both sides hold at least {LEAST} kept questions ({len(sides[0])} and {len(sides[1])})"
+    return Sides(*sides, f"years {_span(train)} / {_span(test)}", why)
+
+
+def last_quarter(items: Iterable[Item], why: str) -> Sides[Item]:
+    """Cut off the last quarter in time order (at least one item of two or more) as the test side."""
+    ordered = in_time(items)
+    n_test = max(1, len(ordered) // 4) if len(ordered) > 1 else 0
+    order = "time" if all(item.date for item in ordered) else "id"
+    cut = len(ordered) - n_test
+    return Sides(tuple(ordered[:cut]), tuple(ordered[cut:]), f"last quarter in {order} order", why)
+
+
+def hold_out(train: Sequence[Item]) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+    """Return the training side without its last tenth in time order, and that tenth, which is validation."""
+    ordered = in_time(train)
+    n_validation = max(1, len(ordered) // 10) if len(ordered) > 1 else 0
+    cut = len(ordered) - n_validation
+    return tuple(ordered[:cut]), tuple(ordered[cut:])
+
+
+def _rank(identifier: str, seed: int) -> bytes:
+    return hashlib.sha256(f"{seed}\0{identifier}".encode()).digest()
+
+
+def _within(item: Any, years: Sequence[int]) -> bool:
+    return bool(item.date) and years[0] <= int(item.date[:4]) <= years[1]
+
+
+def _span(years: Sequence[int]) -> str:
+    return f"{years[0]}–{years[1]}"

@@ -1,0 +1,266 @@
+"""A Stack Exchange dump as questions and a pool of answered questions (GraphContextGen, 2401.12671 §3)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from graphcontext import models
+from graphcontext.data import archive, leaks, splits
+from graphcontext.data.card import card_of
+from graphcontext.data.dump import Dump, read_dump
+from graphcontext.data.filters import Filtered, Item, Rules, filter_threads
+from graphcontext.data.loaded import Loaded
+from graphcontext.data.location import data_path
+from graphcontext.data.records import Corpus, Passage, Question, Source, content_id
+from graphcontext.errors import InputError, MissingDataError, did_you_mean
+
+SPLITS = ("auto", "test", "validation", "train")
+
+
+class StackExchange:
+    """Read a dump, filter it, cut it in time and keep copies of scored questions out of the pool (§3).
+
+    The pool holds the training side's questions with an accepted answer. A passage is matched on
+    "title, newline, body" and shown as question with accepted answer; the accepted answer is the gold answer.
+
+    Args:
+        name: the data set's name, its folder below ``GRAPHCONTEXT_DATA``.
+        path: the dump's folder, its ``Posts.xml`` (or ``.gz``) or its ``.7z``; None for the default place.
+        site: host name for links; None takes it from the folder's or archive's name.
+        license: of the whole data set, for the card; each post carries its own.
+        limit: number of scored questions, None for all; never touches the pool.
+        seed: the only seed that touches which questions are scored.
+        split: the scored side: ``auto`` or ``test``; ``validation``, the training side's last tenth;
+            ``train``, in two folds, each answered from the other fold's pool.
+        train_years, test_years: first and last year of each side; used when both sides keep at least 20
+            questions, else the last quarter in time order is the test side.
+        tags: keep only questions with one of these tags, None for all.
+        exclude_duplicates, non_specific, non_specific_max_words, min_words_beside_links, min_question_words,
+            max_question_words, min_answer_words, max_answer_words: see
+            :class:`graphcontext.data.filters.Rules`.
+        archive_url: where the archive can be fetched, None when it is not public.
+        archive_sha1: its SHA-1, checked when the ``.7z`` itself is read; None is not checked.
+        plan: assumed sizes for planning before the data is here.
+
+    Raises:
+        InputError: a value is not allowed.
+
+    Differs from the paper: its length limits and its patterns of non-specific answers are not published; ours
+    are in the YAML. Near-identical questions (equal token sets) never reach the pool either.
+    """
+
+    version: ClassVar[int] = 1
+    execution: ClassVar[frozenset[str]] = frozenset({"path", "plan", "archive_url", "archive_sha1"})
+    selection: ClassVar[frozenset[str]] = frozenset({"limit", "seed"})
+
+    def __init__(
+        self,
+        name: str,
+        path: str | None,
+        site: str | None,
+        license: str,
+        limit: int | None,
+        seed: int,
+        split: str,
+        train_years: Sequence[int],
+        test_years: Sequence[int],
+        tags: Sequence[str] | None,
+        exclude_duplicates: bool,
+        non_specific: Sequence[str],
+        non_specific_max_words: int,
+        min_words_beside_links: int,
+        min_question_words: int,
+        max_question_words: int | None,
+        min_answer_words: int,
+        max_answer_words: int | None,
+        archive_url: str | None,
+        archive_sha1: str | None,
+        plan: dict[str, Any] | None,
+    ) -> None:
+        if split not in SPLITS:
+            raise InputError(f"dataset.split={split}{did_you_mean(split, SPLITS)}")
+        if limit is not None and limit < 1:
+            raise InputError(f"dataset.limit={limit}; allowed: null (all) or a whole number from 1")
+        for key, years in (("train_years", train_years), ("test_years", test_years)):
+            if len(years) != 2 or years[0] > years[1]:
+                raise InputError(f"dataset.{key}={list(years)}; allowed: [first, last] year, first <= last")
+        if train_years[1] >= test_years[0]:
+            raise InputError(
+                f"dataset.train_years={list(train_years)} must end before test_years={list(test_years)} begin"
+            )
+        self.name, self.path, self.site, self.license = name, path, site, license
+        self.limit, self.seed, self.split = limit, seed, split
+        self.train_years, self.test_years = tuple(train_years), tuple(test_years)
+        self.tags = None if tags is None else tuple(tags)
+        self.rules = Rules(
+            exclude_duplicates,
+            tuple(non_specific),
+            non_specific_max_words,
+            min_words_beside_links,
+            min_question_words,
+            max_question_words,
+            min_answer_words,
+            max_answer_words,
+        )
+        self.archive_url, self.archive_sha1, self.plan = archive_url, archive_sha1, plan
+
+    @classmethod
+    def identity(cls, config: dict[str, Any]) -> dict[str, str]:
+        """Return the hash of the source files and the site in links: the key follows content, not path."""
+        try:
+            path = _locate(config["name"], config.get("path"), config.get("archive_url"))
+        except MissingDataError:
+            return {"content": f"unresolved:{config['name']}", "site": config.get("site") or ""}
+        hashes = [(file.name.lower(), models.hash_file(file)) for file in archive.source_files(path)]
+        if hashes[0][0].endswith(".7z"):
+            hashes = [(".7z", hashes[0][1])]
+        content = hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
+        return {"content": content, "site": config.get("site") or site_of(path)}
+
+    def select(self, questions: Sequence[Question]) -> tuple[Question, ...]:
+        """Return the questions that are scored: ``limit`` of them, drawn by ``seed``, in id order."""
+        return splits.select(questions, self.limit, self.seed)
+
+    def load(self, split: str | None = None) -> Loaded:
+        """Read one side of the data set: its scored candidates, the pool (two for ``train``) and the card.
+
+        Args:
+            split: ``test``, ``validation`` or ``train``; None takes the constructor's.
+
+        Raises:
+            MissingDataError: the dump is not on this machine.
+            InputError: no dump, a damaged one, no scored question or an empty pool (with all counts).
+        """
+        side = split or self.split
+        if side not in SPLITS:
+            raise InputError(f"dataset.split={side}{did_you_mean(side, SPLITS)}")
+        side = "test" if side == "auto" else side
+        path = _locate(self.name, self.path, self.archive_url)
+        site = self.site or site_of(path)
+        dump, filtered, sides = self._read(path)
+        questions: list[Question] = []
+        corpora: dict[str, Corpus] = {}
+        pooled: list[Item] = []
+        asked: list[Item] = []
+        leaked: Counter[str] = Counter()
+        for scored, candidates in _folds(sides, side):
+            pool, taken = leaks.guard(scored, candidates, dump.duplicates, filtered.prints)
+            corpus = Corpus.of([_passage(item, site) for item in sorted(pool, key=lambda item: item.id)])
+            corpora[corpus.id] = corpus
+            questions += [_question(item, site, corpus.id) for item in scored]
+            pooled += pool
+            asked += scored
+            leaked.update(taken)
+        facts = {
+            "name": self.name,
+            "site": site,
+            "license": self.license,
+            "path": path.name,
+            "split": {"side": side, "rule": sides.rule, "why": sides.why}
+            | {"train": len(sides.train), "test": len(sides.test)},
+        }
+        card = card_of(facts, dump, filtered, pooled, asked, leaked)
+        _require_both(path, card, corpora)
+        questions.sort(key=lambda question: splits.id_order(question.id))
+        return Loaded(tuple(questions), corpora, card)
+
+    def _read(self, path: Path) -> tuple[Dump, Filtered, splits.Sides[Item]]:
+        """Read the paper's years; where they keep too little, read all years and cut in time order."""
+        if self.archive_sha1 and path.suffix.lower() == ".7z":
+            archive.check_sha1(path, self.archive_sha1)
+        files = archive.dump_files(path)
+        tags = None if self.tags is None else frozenset(self.tags)
+        years = [
+            year for first, last in (self.train_years, self.test_years) for year in range(first, last + 1)
+        ]
+        dump = read_dump(files, frozenset(years), tags)
+        self._check_tags(dump)
+        filtered = filter_threads(dump, self.rules)
+        sides = splits.by_years(filtered.items, self.train_years, self.test_years)
+        if sides is None:
+            n_test = sum(int(item.date[:4]) >= self.test_years[0] for item in filtered.items)
+            n_train = len(filtered.items) - n_test
+            needed = f"{splits.LEAST} are needed on each side"
+            why = f"the paper's years keep {n_train} and {n_test} questions, {needed}"
+            dump = read_dump(files, None, tags)
+            filtered = filter_threads(dump, self.rules)
+            sides = splits.last_quarter(filtered.items, why)
+        return dump, filtered, sides
+
+    def _check_tags(self, dump: Dump) -> None:
+        for tag in self.tags or ():
+            if dump.tag_names and tag not in dump.tag_names:
+                raise InputError(f"dataset.tags names {tag}{did_you_mean(tag, dump.tag_names)}")
+
+
+def site_of(path: Path) -> str:
+    """Return the site that a folder's or archive's name is (``askubuntu.com``), empty where it is none."""
+    name = path.parent.name if path.name.lower().startswith("posts.xml") else path.name
+    name = name.removesuffix(".7z")
+    return name if "." in name.strip(".") else ""
+
+
+def _locate(name: str, path: str | None, url: str | None) -> Path:
+    stem = url.rsplit("/", 1)[-1] if url else ""
+    site = stem.removesuffix(".7z")
+    others = (stem, site, f"stackexchange/{site}", f"stackexchange/{stem}") if stem else ()
+    return data_path(name, path, others, url)
+
+
+def _require_both(path: Path, card: dict[str, Any], corpora: dict[str, Corpus]) -> None:
+    """Stop where nothing can be asked, or nothing can be retrieved, and say what took it.
+
+    Raises:
+        InputError: with the counts of all filters.
+    """
+    if card["scored_candidates"] and all(corpus.passages for corpus in corpora.values()):
+        return
+    lacking = "the pool is empty" if card["scored_candidates"] else "no question to score"
+    took = {**card["filters"], **{f"leak guard, {layer}": n for layer, n in card["leak_guard"].items()}}
+    spelled = ", ".join(f"{reason} {n}" for reason, n in took.items() if n) or "nothing"
+    read = f"read {card['read']['questions']} questions and {card['read']['answers']} answers"
+    raise InputError(f"{path}: {lacking}; {read}, kept {card['kept']}; left out: {spelled}")
+
+
+def _folds(sides: splits.Sides[Item], side: str) -> list[tuple[tuple[Item, ...], tuple[Item, ...]]]:
+    """Return (scored, candidates for the pool) pairs of one side of the data set."""
+    rest, validation = splits.hold_out(sides.train)
+    if side == "test":
+        return [(sides.test, sides.train)]
+    if side == "validation":
+        return [(validation, rest)]
+    even, odd = rest[::2], rest[1::2]
+    return [(even, odd), (odd, even)]
+
+
+def _source(item: Item, site: str) -> Source:
+    link = f"https://{site}/questions/{item.id}" if site else ""
+    return Source(link=link, author=item.author, license=item.license, date=item.date)
+
+
+def _passage(item: Item, site: str) -> Passage:
+    context = f"Question: {item.question}\n\nAnswer: {item.answer}"
+    return Passage(
+        id=content_id(str(item.id), item.question, item.answer),
+        title=item.title,
+        match_text=item.question,
+        context_text=context,
+        source=_source(item, site),
+        answers=item.answers,
+    )
+
+
+def _question(item: Item, site: str, corpus_id: str) -> Question:
+    return Question(
+        id=str(item.id),
+        text=item.question,
+        corpus_id=corpus_id,
+        references=(item.answer,),
+        title=item.title,
+        source=_source(item, site),
+    )
