@@ -1,0 +1,65 @@
+"""Dense retrieval by exact cosine."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphcontext
+from graphcontext.data.records import Corpus, Passage, Question, content_id
+from graphcontext.retrieve.dense import Dense
+
+
+class Angles:
+    """An encoder whose text is an angle in degrees."""
+
+    def __init__(self):
+        self.kinds = []
+
+    def encode(self, texts, kind="passage"):
+        self.kinds.append(kind)
+        radians = np.radians([float(t.split()[-1]) for t in texts])
+        return np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)
+
+
+def corpus(*angles, title=""):
+    return Corpus.of(
+        [Passage(content_id(title, str(n), str(a)), title, str(a), "") for n, a in enumerate(angles)]
+    )
+
+
+def test_nearest_first_in_question_order():
+    left, right = corpus(0, 30, 90), corpus(180, 170)
+    questions = [Question("1", "40", left.id), Question("2", "171", right.id), Question("3", "80", left.id)]
+    encoder = Angles()
+    rankings = Dense(encoder, 2).retrieve(questions, {left.id: left, right.id: right}, {})
+    found = [[p.id for p in r.passages] for r in rankings]
+    ids = [[p.id for p in c.passages] for c in (left, right)]
+    assert found == [[ids[0][1], ids[0][0]], [ids[1][1], ids[1][0]], [ids[0][2], ids[0][1]]]
+    assert rankings[0].passages[0].score == pytest.approx(np.cos(np.radians(10)))
+    assert encoder.kinds == ["query", "passage", "passage"]
+
+
+def test_t03_two_passages_with_one_title_and_text_are_both_retrievable():
+    pool = corpus(10, 10, title="Green")
+    ranking = Dense(Angles(), 2).retrieve([Question("1", "10", pool.id)], {pool.id: pool}, {})[0]
+    assert [p.id for p in ranking.passages] == [p.id for p in pool.passages]
+
+
+def test_an_empty_pool_is_empty_and_no_question_is_no_ranking():
+    pool = corpus()
+    ranking = Dense(Angles(), 2).retrieve([Question("1", "10", pool.id)], {pool.id: pool}, {})[0]
+    assert (ranking.status, ranking.reason) == ("empty", "the corpus has no passage")
+    assert Dense(Angles(), 2).retrieve([], {}, {}) == []
+
+
+def test_t01_retrievers_import_without_torch_and_faiss():
+    modules = ["none", "tfidf", "bm25", "dense", "ppr", "encoder"]
+    code = "import sys; sys.modules.update(torch=None, faiss=None, transformers=None); " + "; ".join(
+        f"import graphcontext.retrieve.{m}" for m in modules
+    )
+    source = str(Path(graphcontext.__file__).parents[1])
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": source})

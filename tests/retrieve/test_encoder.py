@@ -1,0 +1,250 @@
+"""The sentence encoder on a tiny BERT built here, and on MiniLM where it is present."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from graphcontext.errors import InputError, MissingWeightsError
+from graphcontext.retrieve import encoder as module
+from graphcontext.retrieve import encoder_model
+from graphcontext.retrieve.encoder import SentenceEncoder
+from graphcontext.store import Store, Workspace
+
+TEXTS = ["mount a drive", "", "ssh key", "how do I mount a network drive at boot", "x"]
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    """A BERT of 2 layers and 16 dimensions in a sentence-transformers folder."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    folder = tmp_path_factory.mktemp("tiny")
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.train_from_iterator(
+        TEXTS * 3, trainers.WordPieceTrainer(vocab_size=80, special_tokens=specials)
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(
+        "[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    named = dict(pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]")
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **named).save_pretrained(folder)
+    torch.manual_seed(0)
+    sizes = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32)
+    BertModel(BertConfig(vocab_size=80, max_position_embeddings=32, **sizes)).save_pretrained(folder)
+    kinds = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")]
+    modules = [
+        {"idx": i, "path": p, "type": f"sentence_transformers.models.{t}"} for i, (t, p) in enumerate(kinds)
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling").mkdir()
+    pooling = {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    (folder / "sentence_bert_config.json").write_text(
+        json.dumps({"max_seq_length": 8, "do_lower_case": True})
+    )
+    return folder
+
+
+@pytest.fixture
+def copy(tiny, tmp_path):
+    return shutil.copytree(tiny, tmp_path / "copy")
+
+
+def test_unit_rows_in_order(tiny):
+    vectors = SentenceEncoder(str(tiny)).encode(TEXTS)
+    assert (vectors.shape, vectors.dtype) == ((5, 16), np.float32)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    for text, vector in zip(TEXTS, vectors, strict=True):
+        np.testing.assert_allclose(SentenceEncoder(str(tiny)).encode([text])[0], vector, atol=1e-6)
+    assert SentenceEncoder(str(tiny)).encode([]).shape == (0, 16)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_equal_to_the_model_run_by_hand(tiny, pooling):
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer, model = AutoTokenizer.from_pretrained(str(tiny)), AutoModel.from_pretrained(str(tiny)).eval()
+    with torch.inference_mode():
+        hidden = model(**tokenizer("ssh key", return_tensors="pt")).last_hidden_state[0].numpy()
+    expected = hidden.mean(axis=0) if pooling == "mean" else hidden[0]
+    raw = SentenceEncoder(str(tiny), pooling=pooling, normalize=False).encode(["ssh key"])[0]
+    np.testing.assert_allclose(raw, expected, atol=1e-6)
+
+
+def test_the_folder_says_length_case_and_pooling(tiny, copy):
+    model = encoder_model.load(tiny, "auto", None, "float32", "cpu")
+    assert (model.pooling, model.max_length) == ("mean", 8)
+    assert [len(t) for t in model.tokenise(["x " * 30])] == [8]
+    encode = SentenceEncoder(str(tiny)).encode
+    np.testing.assert_array_equal(encode(["SSH Key"]), encode(["ssh key"]))
+    (copy / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode": "cls"}))
+    assert encoder_model.read_layout(copy).pooling == "cls"
+    (copy / "modules.json").unlink()
+    shutil.rmtree(copy / "1_Pooling")
+    assert encoder_model.read_layout(copy).pooling == "mean"
+
+
+def test_batch_size_and_dtype_keep_the_vectors(tiny):
+    texts = [f"{t} {'drive ' * (n % 6)}" for n, t in enumerate(TEXTS * 9)]
+    reference = SentenceEncoder(str(tiny), batch_size=1).encode(texts)
+    for batch_size in (2, 7, 64):
+        found = SentenceEncoder(str(tiny), batch_size=batch_size).encode(texts)
+        np.testing.assert_allclose(found, reference, atol=1e-6)
+    half = SentenceEncoder(str(tiny), dtype="bfloat16").encode(texts)
+    assert half.dtype == np.float32
+    np.testing.assert_allclose(half, reference, atol=0.05)
+
+
+def test_prefixes_belong_to_their_side(tiny):
+    encoder = SentenceEncoder(str(tiny), query_prefix="how do I ")
+    np.testing.assert_array_equal(
+        encoder.encode(["mount"], kind="query"), encoder.encode(["how do I mount"], kind="passage")
+    )
+    with pytest.raises(InputError, match="did you mean query"):
+        encoder.encode(["mount"], kind="querry")
+
+
+def bound(folder, root, **settings):
+    encoder = SentenceEncoder(str(folder), **settings)
+    encoder.bind(Workspace(Store(root)))
+    return encoder
+
+
+def test_t16_a_second_run_encodes_nothing(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "SHARD", 4)
+    texts = [f"drive {n}" for n in range(10)]
+    first, second = bound(tiny, tmp_path), bound(tiny, tmp_path)
+    vectors = first.encode(texts)
+    assert first.n_encoded == 10
+    again = second.encode(texts)
+    assert second.n_encoded == 0
+    assert isinstance(again, np.memmap)
+    np.testing.assert_array_equal(vectors, again)
+    np.testing.assert_allclose(vectors, SentenceEncoder(str(tiny)).encode(texts), atol=1e-6)
+    kept = sorted(p.name for p in tmp_path.glob("embeddings/*/*"))
+    assert kept == ["done.json", "vectors.npy"]  # the shards are joined
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 3])
+def test_t16_a_kill_keeps_the_shards_that_were_written(tiny, tmp_path, monkeypatch, at):
+    monkeypatch.setattr(module, "SHARD", 4)
+    texts = [f"drive {n}" for n in range(10)]  # shards of 4, 4, 2
+    undisturbed = bound(tiny, tmp_path / "other").encode(texts)
+
+    killed = bound(tiny, tmp_path / "store")
+    encode, join = killed._encode_shard, module._join
+
+    def dying(shard):
+        if killed.n_encoded == 4 * at:
+            raise Killed
+        return encode(shard)
+
+    def dying_join(*arguments):
+        raise Killed
+
+    monkeypatch.setattr(killed, "_encode_shard", dying)
+    monkeypatch.setattr(module, "_join", dying_join)
+    with pytest.raises(Killed):
+        killed.encode(texts)
+    monkeypatch.setattr(module, "_join", join)
+
+    resumed = bound(tiny, tmp_path / "store")
+    vectors = resumed.encode(texts)
+    assert resumed.n_encoded == max(0, 10 - 4 * at)
+    assert vectors.tobytes() == undisturbed.tobytes()
+
+
+def test_t12_other_texts_prefixes_and_settings_are_other_artefacts(tiny, tmp_path):
+    count = lambda: len(list(tmp_path.glob("embeddings/*/done.json")))  # noqa: E731
+    bound(tiny, tmp_path).encode(["a", "b"])
+    bound(tiny, tmp_path, batch_size=1).encode(["a", "b"])  # execution: the same
+    bound(tiny, tmp_path, query_prefix="q").encode(["a", "b"])  # a passage: the same
+    assert count() == 1
+    bound(tiny, tmp_path).encode(["b", "a"])
+    bound(tiny, tmp_path, passage_prefix="p").encode(["a", "b"])
+    bound(tiny, tmp_path, pooling="cls").encode(["a", "b"])
+    assert count() == 4
+
+
+def test_a_model_is_loaded_once_and_freed(tiny):
+    encoder_model.free()
+    SentenceEncoder(str(tiny)).encode(["a"])
+    SentenceEncoder(str(tiny), query_prefix="q").encode(["a"], kind="query")
+    assert len(encoder_model._LOADED) == 1
+    encoder_model.free()
+    assert not encoder_model._LOADED
+
+
+@pytest.mark.parametrize("missing", ["model.safetensors", "config.json", "1_Pooling/config.json"])
+def test_a_folder_that_lacks_a_file_is_named(copy, missing):
+    (copy / missing).unlink()
+    with pytest.raises(InputError, match=f"lacks .*{missing.split('/')[0].split('.')[0]}"):
+        SentenceEncoder(str(copy)).encode(["a"])
+
+
+def test_weights_that_are_missing_are_an_error_not_random(copy):
+    from safetensors.numpy import load_file, save_file
+
+    weights = load_file(copy / "model.safetensors")
+    del weights["encoder.layer.1.output.dense.weight"]
+    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(
+        InputError, match="1 weights are missing, such as encoder.layer.1.output.dense.weight"
+    ):
+        SentenceEncoder(str(copy)).encode(["a"])
+
+
+def test_other_pooling_and_steps_are_refused(copy):
+    (copy / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_max_tokens": True}))
+    with pytest.raises(InputError, match="pooling_mode_max_tokens"):
+        SentenceEncoder(str(copy)).encode(["a"])
+    (copy / "modules.json").write_text(
+        json.dumps([{"path": "", "type": "sentence_transformers.models.Dense"}])
+    )
+    with pytest.raises(InputError, match="names a Dense step"):
+        SentenceEncoder(str(copy)).encode(["a"])
+
+
+def test_a_model_that_is_not_here_is_missing_weights():
+    with pytest.raises(MissingWeightsError, match="no weights: example/absent"):
+        SentenceEncoder("example/absent").encode(["a"])
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"pooling": "men"}, {"dtype": "int8"}, {"batch_size": 0}, {"max_length": 1}]
+)
+def test_values_out_of_range_are_refused(wrong):
+    with pytest.raises(InputError, match=f"encoder.{next(iter(wrong))}="):
+        SentenceEncoder("minilm", **wrong)
+
+
+@pytest.mark.needs_models
+def test_minilm_similarities():
+    encoder = SentenceEncoder("minilm")
+    texts = [
+        "How do I find which process is using a port?",
+        "Which program listens on port 8080?",
+        "What is the best recipe for apple pie?",
+        "How do I find which process is using a port? " * 20,
+        "",
+    ]
+    vectors = encoder.encode(texts)
+    assert vectors.shape == (5, 384)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    cosines = vectors @ vectors[0]
+    assert cosines[1] > 0.55 > 0.2 > cosines[2]
+    alone = np.concatenate([encoder.encode([t]) for t in texts])
+    np.testing.assert_allclose(vectors, alone, atol=1e-6)
+    one_by_one = SentenceEncoder("minilm", batch_size=1).encode(texts)
+    np.testing.assert_allclose(vectors, one_by_one, atol=1e-6)
