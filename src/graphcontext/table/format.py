@@ -58,7 +58,7 @@ def is_significant(cell: Cell) -> bool:
 
 
 def paper_names(column: Column) -> str:
-    """Return which of the paper's columns the reported numbers are of, nothing where it's the column itself."""
+    """Return which of the paper's columns the reported numbers are of, nothing for the column itself."""
     return "" if column.paper in ((), (column.label,)) else " / ".join(column.paper)
 
 
@@ -68,13 +68,20 @@ def legend(result: TableResult) -> list[str]:
     lines = [
         f"Values are {values}: mean over n items, 95 % bootstrap interval over items; paper: as reported."
     ]
-    baseline = next((row.label for row in result.rows if row.id == result.baseline), None)
+    baseline = tested_against(result)
     if baseline is not None:
         lines.append(
-            f"Δ and p: against {baseline}, paired over items; permutation test, Holm-adjusted within data set "
-            "and metric. * p < .05; bold: the best, where p < .05."
+            f"Δ and p: against {baseline}, paired over items; permutation test, Holm-adjusted within data "
+            "set and metric. * p < .05; bold: the best, where p < .05."
         )
     return lines
+
+
+def tested_against(result: TableResult) -> str | None:
+    """Return the label of the baseline, None where no cell was tested."""
+    if all(cell.p is None for cell in result.cells):
+        return None
+    return next((row.label for row in result.rows if row.id == result.baseline), None)
 
 
 class Notes:

@@ -1,4 +1,4 @@
-"""A finished table as a picture: per data set and metric, ours with its interval beside the paper's numbers."""
+"""A finished table as a picture: ours with its interval beside the paper's numbers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ PANEL, LABELS, LINE = 2.6, 2.3, 0.27  # inches: a panel's width, the row labels'
 def to_png(result: TableResult, dpi: int = 150) -> bytes:
     """Return a PNG: one panel per data set and metric, one line per row of the table.
 
-    A filled dot with its 95 % interval is ours (red where it differs from the baseline, Holm-adjusted p < .05),
-    hollow marks are the paper's numbers, a dashed line is the baseline. Needs matplotlib; the same table gives
-    the same bytes on the same machine.
+    A filled dot with its 95 % interval is ours (red where it differs from the baseline, Holm-adjusted
+    p < .05), hollow marks are the paper's numbers, a dashed line is the baseline. The same table gives the
+    same bytes on the same machine.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -144,7 +144,7 @@ def _legend(figure: Any, result: TableResult, height: float) -> None:
     from matplotlib.lines import Line2D
 
     marks = [Line2D([], [], color=OURS, marker="o", linewidth=1.8, markersize=5, label="ours, 95 % interval")]
-    baseline = next((row.label for row in result.rows if row.id == result.baseline), None)
+    baseline = text.tested_against(result)
     if baseline is not None:
         label = f"ours, differs from {_shown(baseline)} (p < .05)"
         marks.append(Line2D([], [], color=SIGNIFICANT, marker="o", linewidth=1.8, markersize=5, label=label))

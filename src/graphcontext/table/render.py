@@ -1,4 +1,4 @@
-"""A finished table as Markdown, CSV and JSON (LaTeX: :mod:`latex`, picture: :mod:`plot`)."""
+"""A finished table as Markdown, CSV and JSON, and all five files (LaTeX: ``latex``, picture: ``plot``)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import io
 import json
 import re
 import textwrap
+from pathlib import Path
 
+from graphcontext.files import write_atomic
 from graphcontext.table import format as text
 from graphcontext.table.cells import Cell, Column, Measure, Row, TableResult, best_rows
 from graphcontext.table.latex import to_tex
+from graphcontext.table.plot import to_png
 
-__all__ = ["to_csv", "to_json", "to_markdown", "to_tex"]
+__all__ = ["to_csv", "to_json", "to_markdown", "to_png", "to_tex", "write"]
 
 WIDTH = 120  # of a terminal
 HEADINGS = ("row", "ours", "95 % interval", "paper", "Δ", "p", "n", "sd (seeds)", "status")
@@ -65,7 +68,7 @@ def to_csv(result: TableResult) -> str:
 
 
 def to_json(result: TableResult) -> str:
-    """Return ``{"generated", "table", "scale", …, "footnotes", "cells"}``, one cell a line, all digits kept."""
+    """Return ``{"generated", "table", "scale", …, "footnotes", "cells"}``, one cell a line, all digits."""
 
     def dump(value: object) -> str:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -86,6 +89,20 @@ def to_json(result: TableResult) -> str:
     fields = ",\n ".join(f"{dump(key)}: {dump(value)}" for key, value in head.items())
     cells = ",\n  ".join(dump(dataclasses.asdict(cell)) for cell in _ordered(result))
     return f'{{{fields},\n "cells": [\n  {cells}\n ]\n}}\n'
+
+
+def write(result: TableResult, stem: Path) -> tuple[Path, str]:
+    """Write ``stem``.md, .csv, .tex, .json and .png, each at once or not at all.
+
+    Returns:
+        The path of the Markdown file and its content.
+    """
+    markdown = to_markdown(result)
+    files: dict[str, str | bytes] = {"csv": to_csv(result), "tex": to_tex(result), "json": to_json(result)}
+    files |= {"png": to_png(result), "md": markdown}
+    for ending, content in files.items():
+        write_atomic(stem.parent / f"{stem.name}.{ending}", content)
+    return stem.parent / f"{stem.name}.md", markdown
 
 
 def escape_markdown(words: str) -> str:
