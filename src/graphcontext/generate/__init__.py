@@ -1,0 +1,1 @@
+"""Contexts to answers: generators, prompts, and the language models they ask."""

@@ -29,7 +29,10 @@ class ChatRequest:
 
 @dataclass(frozen=True)
 class ChatResponse:
-    """A model's answer. ``finish`` is ``length`` where the token limit cut it, ``seconds`` its share of a batch."""
+    """A model's answer; ``finish`` is ``length`` where the token limit cut it.
+
+    ``seconds`` is the request's share of its batch.
+    """
 
     item: str
     text: str

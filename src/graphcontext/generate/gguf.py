@@ -67,7 +67,7 @@ def _read_model(gguf: Path) -> Any:
 
 
 def _read_tokenizer(gguf: Path, max_length: int) -> Any:
-    """Return the tokenizer; ``smollm`` files split digits first, which transformers does not read from them."""
+    """Return the tokenizer; ``smollm`` files split digits first, which transformers overlooks."""
     from gguf import GGUFReader
     from tokenizers import pre_tokenizers
     from transformers import AutoTokenizer

@@ -1,0 +1,186 @@
+"""Chat with a causal language model on this machine, through transformers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from graphcontext import models
+from graphcontext.errors import InputError, RunError, did_you_mean
+from graphcontext.generate.causal_model import QUANTIZATIONS, CausalModel, load
+from graphcontext.generate.chat import ChatRequest, ChatResponse, Check, answer
+
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+
+
+class HuggingFaceLLM:
+    """A causal language model with a chat template, batched, left-padded and greedy by default.
+
+    Greedy decoding takes argmax p(w | prompt). With a temperature T > 0 it draws w from the nucleus of
+    softmax(logits / T) that holds ``top_p`` of the mass, each request from a random stream of its own.
+
+    Args:
+        model: embedded name (``smollm2``), local folder, or hub name.
+        revision: hub commit; null for embedded models and folders.
+        adapter: folder of a LoRA adapter (PEFT), or null for the base model.
+        dtype: ``auto`` is bfloat16 on a GPU and float32 on a CPU, ``float32``, ``bfloat16`` or ``float16``.
+        quantization: ``none``, ``4bit`` (NF4, double quantisation) or ``8bit``, by bitsandbytes.
+        temperature: 0 is greedy.
+        top_p: in (0, 1]; read only where the temperature is above 0.
+        context_window: prompt and answer together, in tokens; null means what the model says.
+        system_role: whether the chat template has a system role; if not, the system text opens the first
+            user message. Without any template the messages are joined by blank lines and end in "Answer:".
+        parameters: number of weights, for planning (execution).
+        plan: further planning figures: layers, kv_heads, head_dim, speeds (execution).
+        batch_size: requests per forward pass (execution). A batch is padded to its longest prompt, which can
+            change a logit in its last bits and so, rarely, a greedy answer.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N`` (execution). ``auto`` spreads over the GPUs what one
+            cannot hold; in a process group each rank loads on its own GPU.
+
+    Raises:
+        InputError: a value that is not allowed; at the first call also a model without weights here, a
+            missing extra, or an adapter that does not fit.
+    """
+
+    version: ClassVar[int] = 1
+    execution: ClassVar[frozenset[str]] = frozenset({"parameters", "plan", "batch_size", "device"})
+    workers: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        model: str,
+        revision: str | None = None,
+        adapter: str | None = None,
+        dtype: str = "auto",
+        quantization: str = "none",
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        context_window: int | None = None,
+        system_role: bool = True,
+        parameters: int | None = None,
+        plan: dict[str, Any] | None = None,
+        batch_size: int = 8,
+        device: str = "auto",
+    ) -> None:
+        if dtype not in DTYPES:
+            raise InputError(f"llm.dtype={dtype}{did_you_mean(dtype, DTYPES)}")
+        if quantization not in QUANTIZATIONS:
+            raise InputError(f"llm.quantization={quantization}{did_you_mean(quantization, QUANTIZATIONS)}")
+        check_decoding(temperature, top_p)
+        if batch_size < 1:
+            raise InputError(f"llm.batch_size={batch_size}; allowed: 1 and more")
+        if device not in ("auto", "cpu", "cuda") and not device.startswith("cuda:"):
+            raise InputError(f"llm.device={device}; allowed: auto, cpu, cuda, cuda:N")
+        self.model, self.revision, self.adapter = model, revision, adapter
+        self.dtype, self.quantization, self.device = dtype, quantization, device
+        self.temperature, self.top_p = temperature, top_p
+        self.context_window, self.system_role = context_window, system_role
+        self.parameters, self.plan, self.batch_size = parameters, plan or {}, batch_size
+        self.workspace: Any = None
+
+    def bind(self, workspace: Any) -> None:
+        """Use the run's call log and seeds."""
+        self.workspace = workspace
+
+    @classmethod
+    def identity(cls, config: dict[str, Any]) -> dict[str, Any]:
+        """Return the hash of the weights, and of the adapter's files."""
+        facts: dict[str, Any] = models.identity(config["model"], config.get("revision"))
+        if config.get("adapter"):
+            facts["adapter"] = models.identity(config["adapter"])["weights"]
+        return facts
+
+    @classmethod
+    def draws(cls, config: dict[str, Any]) -> bool:
+        """Return whether decoding draws random numbers."""
+        return config.get("temperature", 0.0) > 0
+
+    def draws_random(self) -> bool:
+        return self.temperature > 0
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides an answer besides the messages."""
+        named = {"model": self.model, "revision": self.revision, "adapter": self.adapter}
+        decoding = {"temperature": self.temperature, "top_p": self.top_p} if self.draws_random() else {}
+        shape = {"dtype": self.dtype, "quantization": self.quantization, "system_role": self.system_role}
+        return {
+            "backend": ["HuggingFaceLLM", self.version],
+            "context_window": self.context_window,
+            **self.identity(named),
+            **shape,
+            **decoding,
+        }
+
+    def chat(
+        self, requests: Sequence[ChatRequest], role: str, max_new_tokens: int, check: Check | None = None
+    ) -> list[ChatResponse]:
+        """Answer each request, by index (:func:`graphcontext.generate.chat.answer`)."""
+        return answer(self, requests, role, max_new_tokens, check)
+
+    def count_tokens(self, text: str) -> int:
+        """Return the number of tokens of ``text``, special ones left out."""
+        return len(self._loaded(weights=False).tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def length(self, request: ChatRequest) -> int:
+        """Return the number of prompt tokens."""
+        return len(self._prompt(request))
+
+    def complete(
+        self, requests: Sequence[ChatRequest], seeds: Sequence[int], max_new_tokens: int
+    ) -> list[ChatResponse]:
+        """Answer one batch. A prompt longer than the window fails alone.
+
+        Raises:
+            RunError: the batch does not fit into memory.
+        """
+        loaded = self._loaded()
+        window = self.context_window or loaded.window
+        prompts = [self._prompt(request) for request in requests]
+        fits = [i for i, ids in enumerate(prompts) if window is None or len(ids) + max_new_tokens <= window]
+        start = time.perf_counter()
+        try:
+            generated = loaded.generate(
+                [prompts[i] for i in fits],
+                max_new_tokens,
+                self.temperature,
+                self.top_p,
+                [seeds[i] for i in fits],
+            )
+        except RuntimeError as error:
+            if "out of memory" not in str(error) and "can't allocate memory" not in str(error):
+                raise
+            longest = max(len(prompts[i]) for i in fits)
+            size = f"{len(fits)} prompts of up to {longest} tokens"
+            raise RunError(f"{self.model}: out of memory for {size}; lower llm.batch_size") from error
+        share = (time.perf_counter() - start) / max(1, len(fits))
+        answers = dict(zip(fits, generated, strict=True))
+
+        responses = []
+        for i, request in enumerate(requests):
+            n = len(prompts[i])
+            if i not in answers:
+                reason = f"prompt has {n} tokens and the answer up to {max_new_tokens}, window {window}"
+                responses.append(ChatResponse(request.item, "", None, n, status="failed", reason=reason))
+                continue
+            ids, finish = answers[i]
+            text = loaded.tokenizer.decode(ids, skip_special_tokens=True).strip()
+            responses.append(ChatResponse(request.item, text, finish, n, len(ids), share))
+        return responses
+
+    def _prompt(self, request: ChatRequest) -> list[int]:
+        return self._loaded(weights=False).encode(request.messages, self.system_role)
+
+    def _loaded(self, weights: bool = True) -> CausalModel:
+        loaded = load(self.model, self.revision, self.adapter, self.dtype, self.quantization, self.device)
+        if weights:
+            loaded.load_weights()
+        return loaded
+
+
+def check_decoding(temperature: float, top_p: float) -> None:
+    """Raise an InputError unless temperature ≥ 0 and 0 < top_p ≤ 1."""
+    if temperature < 0:
+        raise InputError(f"llm.temperature={temperature}; allowed: 0 (greedy) and more")
+    if not 0 < top_p <= 1:
+        raise InputError(f"llm.top_p={top_p}; allowed: above 0, up to 1")

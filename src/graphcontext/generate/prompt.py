@@ -1,0 +1,79 @@
+"""Prompts: a question and its context become chat messages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from graphcontext.errors import InputError, did_you_mean
+from graphcontext.files import digest
+from graphcontext.generate.chat import Message
+
+KEYS = ("system", "user", "user_without_context")
+_FIELD = re.compile(r"\{(question|context)\}")
+
+
+class Prompt:
+    """A system text and a user text with the fields ``{question}`` and ``{context}``, filled in one pass.
+
+    Args:
+        system: system text; empty sends none.
+        user: user text where there is context.
+        user_without_context: user text where there is none; empty means ``user`` with an empty context.
+        path: JSON or YAML file with the same keys, such as a paper's verbatim text; it replaces the texts
+            that it names. Its content enters the cache key, its path does not.
+
+    Raises:
+        InputError: no such file, an unknown key in it, or a user text without ``{question}`` and
+            ``{context}``.
+    """
+
+    version: ClassVar[int] = 1
+    execution: ClassVar[frozenset[str]] = frozenset({"path"})
+
+    def __init__(self, system: str, user: str, user_without_context: str = "", path: str | None = None) -> None:
+        texts = {"system": system, "user": user, "user_without_context": user_without_context}
+        texts |= _read(path) if path else {}
+        self.system, self.user = texts["system"], texts["user"]
+        self.user_without_context = texts["user_without_context"]
+        self.path = path
+        if not _FIELD.search(self.user):
+            where = f" in {path}" if path else ""
+            raise InputError(f"prompt.user{where} has neither {{question}} nor {{context}}")
+
+    @classmethod
+    def identity(cls, config: dict[str, Any]) -> dict[str, Any]:
+        """Return the hash of the file's texts, where there is a file."""
+        return {"file": digest(_read(config["path"]))} if config.get("path") else {}
+
+    def render(self, question: str, context: str = "") -> tuple[Message, ...]:
+        """Return the chat messages; braces in the question or the context stay as they are."""
+        bare = not context.strip() and self.user_without_context
+        template = self.user_without_context if bare else self.user
+        values = {"question": question, "context": context}
+        user = {"role": "user", "content": _FIELD.sub(lambda m: values[m[1]], template)}
+        return ({"role": "system", "content": self.system}, user) if self.system else (user,)
+
+
+def _read(path: str) -> dict[str, str]:
+    import yaml
+
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise InputError(f"prompt.path={path} is not a file; expected JSON or YAML with {', '.join(KEYS)}")
+    try:
+        text = file.read_text(encoding="utf-8")
+        found = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
+    except (ValueError, yaml.YAMLError) as error:
+        raise InputError(f"prompt.path={path}: {str(error).splitlines()[0]}") from error
+    if not isinstance(found, Mapping):
+        raise InputError(f"prompt.path={path} holds {type(found).__name__}; expected {', '.join(KEYS)}")
+    for key, value in found.items():
+        if key not in KEYS:
+            raise InputError(f"prompt.path={path}: no key {key}{did_you_mean(str(key), KEYS)}")
+        if not isinstance(value, str):
+            raise InputError(f"prompt.path={path}: {key} is {type(value).__name__}; expected text")
+    return dict(found)
