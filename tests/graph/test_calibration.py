@@ -28,7 +28,7 @@ def test_kth_largest_equals_a_full_sort(tile):
 
 
 def test_duplicates_tie_and_stay_out_together():
-    # 6 equal texts: 15 pairs at cosine 1. Mean degree 1 over 8 nodes allows 4 edges, the 5th pair is at the tie.
+    # 6 equal texts: 15 pairs at cosine 1. Mean degree 1 over 8 nodes allows 4 edges; the 5th pair ties.
     vectors = np.concatenate([np.repeat(unit_vectors(1, 384), 6, axis=0), unit_vectors(2, 384, seed=9)])
     threshold = mean_degree_threshold(vectors, 1)
     assert threshold == pytest.approx(1, abs=1e-6)

@@ -110,10 +110,7 @@ def test_t28_bad_input_is_named(arguments, message):
 def test_a_virtual_query_equals_the_query_as_a_node(n, seed):
     dense, w = random_graph(n, seed)
     x = personalised_pagerank(graph_of(dense), csr_array(w[None]), max_iter=500, tol=1e-12)[0]
-    if w.any():
-        expected = dense_solve(with_query(dense, w), [0] * n + [1])[:-1]
-    else:
-        expected = np.zeros(n)
+    expected = dense_solve(with_query(dense, w), [0] * n + [1])[:-1] if w.any() else np.zeros(n)
     np.testing.assert_allclose(x, expected, atol=1e-8)
 
 

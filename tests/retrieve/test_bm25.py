@@ -34,8 +34,8 @@ def test_lucene_by_hand():
 
 
 def test_okapi_by_hand_with_repeated_words_and_the_idf_floor():
-    # "the" is in all 3 passages: idf ln(.5/3.5) < 0 is replaced by ¼ of the mean idf over {the, cat, dog, cow};
-    # the others are in one passage each: ln(2.5/1.5). k1 = 1, b = 0: weight idf · 2 tf/(tf + 1) = idf at tf 1.
+    # "the" is in all 3 passages: idf ln(.5/3.5) < 0, replaced by ¼ of the mean over {the, cat, dog, cow};
+    # the others are in one passage each: ln(2.5/1.5). k1 = 1, b = 0: idf · 2 tf/(tf + 1) = idf at tf 1.
     texts = ["the cat", "the dog", "the cow"]
     rare, common = math.log(2.5 / 1.5), math.log(0.5 / 3.5)
     floor = 0.25 * (3 * rare + common) / 4

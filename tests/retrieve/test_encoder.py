@@ -200,7 +200,7 @@ def test_weights_that_are_missing_are_an_error_not_random(copy):
     del weights["encoder.layer.1.output.dense.weight"]
     save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(
-        InputError, match="1 weights are missing, such as encoder.layer.1.output.dense.weight"
+        InputError, match=r"1 weights are missing, such as encoder\.layer\.1\.output\.dense\.weight"
     ):
         SentenceEncoder(str(copy)).encode(["a"])
 

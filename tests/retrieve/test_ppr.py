@@ -31,8 +31,8 @@ def ask(pool, *angles):
 
 
 def test_a_hub_beats_the_nearest_passage():
-    # The question at 0 has neighbours −30 (cosine .87, alone) and 33, 35, 36 (.84 to .81, joined to each other):
-    # cosine ranks −30 first, PageRank the group.
+    # The question at 0 has neighbours −30 (cosine .87, alone) and 33, 35, 36 (.84 to .81, joined to each
+    # other): cosine ranks −30 first, PageRank the group.
     pool, corpora, graphs = setting(-30, 33, 35, 36)
     questions = ask(pool, 0)
     dense = Dense(Angles(), 2).retrieve(questions, corpora, graphs)[0]

@@ -28,7 +28,7 @@ def ask(pool, *texts):
 
 def test_scores_by_hand():
     # idf = ln((1+2)/(1+df)) + 1: shared "disk" 1, "full" and "quota" ln 1.5 + 1 = 1.4055.
-    # Both passages are (1, 1.4055)/1.7249; the question "disk full" equals the first: 1, and 1/1.7249² = .3361.
+    # Both are (1, 1.4055)/1.7249; the question "disk full" equals the first: 1, and 1/1.7249² = .3361.
     pool = corpus(["disk full", "disk quota"])
     ranking = TFIDF(top_k=2).retrieve(ask(pool, "Disk full!"), {pool.id: pool}, {})[0]
     rare = math.log(1.5) + 1

@@ -120,7 +120,9 @@ def read_layout(folder: Path) -> Layout:
 def _load(folder: Path, pooling: str, max_length: int | None, dtype: str, device: str) -> EncoderModel:
     import torch
     from transformers import AutoModel, AutoTokenizer
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()  # one bar per stage, and this is not a stage
     layout = read_layout(folder)
     if layout.transformer != folder or (folder / "modules.json").is_file():
         _check_files(layout.transformer)
