@@ -121,7 +121,7 @@ def validate(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     return 2 if faults else 0
 
 
-def list(names: Words, overrides: Words, flags: argparse.Namespace) -> int:  # noqa: A001 - the verb's name
+def list(names: Words, overrides: Words, flags: argparse.Namespace) -> int:  # the verb's name
     """``list [GROUP]``."""
     from graphcontext import config
 

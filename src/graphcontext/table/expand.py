@@ -40,7 +40,7 @@ class Spec:
         datasets: dataset option → the paper's column label.
         metrics: metric → the paper's label.
         missing_metrics: metric → why no cell of it can run.
-        unit: ours × unit is in the paper's unit.
+        unit: the paper's: ``fraction``, ``percent`` or ``count``.
         digits: printed after the decimal point.
         tolerance: ``close``, on the paper's scale.
         baseline: row that the others are tested against.
@@ -56,7 +56,7 @@ class Spec:
     rows: tuple[Row, ...] = ()
     groups: dict[str, str] = field(default_factory=dict)
     missing_metrics: dict[str, str] = field(default_factory=dict)
-    unit: float = 1.0
+    unit: str = "fraction"
     digits: int = 3
     tolerance: dict[str, float] = field(default_factory=dict)
     baseline: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import textwrap
 from typing import Any
 
@@ -11,7 +12,8 @@ from graphcontext.table.cells import Cell, Column, Measure, Row, TableResult
 
 OURS, SIGNIFICANT, PAPER, FAINT = "#1f4e79", "#c0504d", "#555555", "#9a9a9a"
 PAPER_MARKERS = ("D", "s", "^", "v", "p", "h")
-PANEL, LABELS, LINE = 2.6, 2.3, 0.27  # inches: a panel's width, the row labels' width, a row's height
+DASHES = (0, (4, 3))
+PANEL, LINE, GAP = 2.6, 0.27, 0.85  # inches: a panel's width, a row's height, between data sets
 
 
 def to_png(result: TableResult, dpi: int = 150) -> bytes:
@@ -25,38 +27,44 @@ def to_png(result: TableResult, dpi: int = 150) -> bytes:
     from matplotlib.figure import Figure
 
     metrics = [m for m in result.metrics if any(result.block(column, m) for column in result.columns)]
-    n_lines = max(2, len(_lines(result.rows)))
-    footer = _footer(result, PANEL * len(metrics) + LABELS)
-    bottom, top, gap = 0.75 + 0.16 * len(footer), 0.85, 0.85
-    height = top + bottom + len(result.columns) * (n_lines * LINE) + (len(result.columns) - 1) * gap
-    width = LABELS + PANEL * len(metrics) + 0.2
+    metrics = metrics or list(result.metrics[:1])
+    labels = 0.5 + 0.068 * max(len(row.label) for row in result.rows)
+    width = labels + PANEL * len(metrics) + 0.2
+    title = textwrap.wrap(_shown(f"{result.title} · scale {result.scale}"), int(width * 9.5))
+    marks, footer = _marks(result), _footer(result, width)
+    per_line = max(1, int(width / (0.5 + 0.058 * max(len(mark.get_label()) for mark in marks))))
+    legend = 0.19 * math.ceil(len(marks) / per_line)
+    lines = LINE * max(2, len(_lines(result.rows)))
+    top, bottom = 0.65 + 0.2 * len(title), 0.55 + legend + 0.16 * len(footer)
+    height = top + bottom + len(result.columns) * lines + (len(result.columns) - 1) * GAP
     figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
     axes = figure.subplots(len(result.columns), len(metrics), squeeze=False, sharey=True)
-    figure.subplots_adjust(
-        left=LABELS / width,
-        right=1 - 0.15 / width,
-        bottom=bottom / height,
-        top=1 - top / height,
-        wspace=0.12,
-        hspace=gap / (n_lines * LINE),
-    )
+    sides = {
+        "left": labels / width,
+        "right": 1 - 0.15 / width,
+        "bottom": bottom / height,
+        "top": 1 - top / height,
+    }
+    figure.subplots_adjust(**sides, wspace=0.12, hspace=GAP / lines)
     for line, column in enumerate(result.columns):
         for place, metric in enumerate(metrics):
             _panel(axes[line][place], result, column, metric)
         _label_rows(axes[line][0], result.rows)
-    title = f"{result.title} · scale {result.scale}"
-    figure.text(0.12 / width, 1 - 0.2 / height, title, fontsize=11, fontweight="bold", va="top")
-    _legend(figure, result, (bottom - 0.42) / height)
-    figure.text(
-        0.12 / width,
-        (bottom - 0.62) / height,
-        "\n".join(footer),
-        fontsize=7,
-        color=PAPER,
-        va="top",
-        linespacing=1.3,
+    left, under = 0.12 / width, (bottom - 0.32) / height
+    figure.text(left, 1 - 0.2 / height, "\n".join(title), fontsize=11, fontweight="bold", va="top")
+    style = {
+        "frameon": False,
+        "fontsize": 7.5,
+        "handletextpad": 0.5,
+        "columnspacing": 1.4,
+        "borderaxespad": 0,
+    }
+    figure.legend(
+        handles=marks, loc="upper left", bbox_to_anchor=(left * 0.5, under), ncols=per_line, **style
     )
+    words = {"fontsize": 7, "color": PAPER, "va": "top", "linespacing": 1.3}
+    figure.text(left, under - (legend + 0.1) / height, "\n".join(footer), **words)
     stream = io.BytesIO()
     about = {"Software": None, "Description": text.generated_by(result)}
     figure.savefig(stream, format="png", dpi=dpi, metadata=about)
@@ -102,7 +110,7 @@ def _panel(axes: Any, result: TableResult, column: Column, metric: Measure) -> N
             continue
         _draw_ours(axes, cell, height)
         if line.id == result.baseline:
-            axes.axvline(cell.value, color=OURS, linestyle=(0, (4, 3)), linewidth=0.8, alpha=0.6, zorder=1)
+            axes.axvline(cell.value, color=OURS, linestyle=DASHES, linewidth=0.8, alpha=0.6, zorder=1)
     n = f", n = {min(counts)}" + (f"–{max(counts)}" if len(counts) > 1 else "") if counts else ", not run"
     axes.set_title(f"{_shown(metric.label)}\n{_shown(column.label)}{n}", fontsize=8.5, linespacing=1.3)
     axes.tick_params(axis="x", labelsize=7.5)
@@ -140,33 +148,22 @@ def _draw_paper(axes: Any, cell: Cell, names: tuple[str, ...], height: float) ->
             axes.plot([value], [height + 0.17], marker, markersize=4.5, zorder=2, **style)
 
 
-def _legend(figure: Any, result: TableResult, height: float) -> None:
+def _marks(result: TableResult) -> list[Any]:
+    """Return the legend's entries."""
     from matplotlib.lines import Line2D
 
-    marks = [Line2D([], [], color=OURS, marker="o", linewidth=1.8, markersize=5, label="ours, 95 % interval")]
+    dot = {"marker": "o", "linewidth": 1.8, "markersize": 5}
+    marks = [Line2D([], [], color=OURS, label="ours, 95 % interval", **dot)]
     baseline = text.tested_against(result)
     if baseline is not None:
         label = f"ours, differs from {_shown(baseline)} (p < .05)"
-        marks.append(Line2D([], [], color=SIGNIFICANT, marker="o", linewidth=1.8, markersize=5, label=label))
-        dashes = (0, (4, 3))
-        marks.append(Line2D([], [], color=OURS, linestyle=dashes, linewidth=0.8, label=_shown(baseline)))
+        marks.append(Line2D([], [], color=SIGNIFICANT, label=label, **dot))
+        marks.append(Line2D([], [], color=OURS, linestyle=DASHES, linewidth=0.8, label=_shown(baseline)))
     most = max((column.paper for column in result.columns), key=len, default=())
     labels = [f"paper, {_shown(name)}" for name in most] if len(most) > 1 else ["paper"]
     style = {"color": "none", "markerfacecolor": "none", "markeredgecolor": PAPER, "markersize": 5}
-    for marker, label in zip(PAPER_MARKERS, labels):
-        marks.append(Line2D([], [], marker=marker, label=label, **style))
-    width = figure.get_size_inches()[0]
-    columns = len(marks) if width > 9 else 3 if width > 6 else 2
-    figure.legend(
-        handles=marks,
-        loc="center left",
-        bbox_to_anchor=(0.08 / width, height),
-        ncols=columns,
-        frameon=False,
-        fontsize=7.5,
-        handletextpad=0.5,
-        columnspacing=1.4,
-    )
+    hollow = [Line2D([], [], marker=m, label=label, **style) for m, label in zip(PAPER_MARKERS, labels)]
+    return [*marks, *hollow]
 
 
 def _footer(result: TableResult, inches: float) -> list[str]:

@@ -1,0 +1,271 @@
+"""``table``: run what a table lacks, test, render, write. Cells come from runs; reported numbers only beside."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphcontext.component import instantiate
+from graphcontext.config import Composed
+from graphcontext.errors import GraphContextError, MissingDataError, MissingWeightsError
+from graphcontext.files import read_lines
+from graphcontext.pipeline import Keys, keys
+from graphcontext.plan import budgeted_limits
+from graphcontext.prepare import missing_models
+from graphcontext.runs import Run, describe, execute, run_path
+from graphcontext.table import expand
+from graphcontext.table.cells import Column, Measure, Row, TableResult
+from graphcontext.table.compare import Circumstances, Place, RowScores, Tolerance, make_cells
+from graphcontext.table.expand import CellConfig, Request
+from graphcontext.table.substitutions import footnotes, stand_ins
+
+SEED = 20240112  # of intervals and tests: fixed, so that a table is the same each time it is shown
+
+
+@dataclass(frozen=True)
+class Made:
+    """A table that was written.
+
+    Args:
+        path: the markdown file.
+        markdown: its content.
+        result: the table, None for a data set card.
+        n_failed: cells whose run failed in whole or in part.
+    """
+
+    path: Path
+    markdown: str
+    result: TableResult | None
+    n_failed: int
+
+
+@dataclass
+class _Line:
+    """One row on one data set, as it becomes known."""
+
+    cell: CellConfig
+    paper: Composed
+    keys: Keys | None = None
+    reason: str | None = None  # why it is not run
+    run: Run | None = None
+    failed: bool = False
+    stand_in: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+def make(name: str, overrides: Iterable[str], config_dir: str | None, root: Path, quiet: bool) -> Made:
+    """Make the table ``name``.
+
+    Args:
+        name: ``gcg/t3``.
+        overrides: Hydra overrides for every cell, ``table.rows=``, ``table.baseline=``.
+        config_dir: a conf tree of the user's own.
+        root: the working folder, which gets ``store/``, ``runs/`` and ``results/``.
+        quiet: no progress.
+
+    Raises:
+        InputError: an unknown table, row or override, or data that the user named and that is not there.
+    """
+    wish = expand.request(name, list(overrides), config_dir)
+    if wish.spec.kind == "card":
+        from graphcontext.table.card import make_card
+
+        return make_card(wish, config_dir, root)
+    columns = expand.columns(wish, config_dir)
+    lines = [_Line(cell, _paper(cell, config_dir)) for cell in expand.cells(wish, config_dir)]
+    _decide(lines, wish)
+    _apply_budget(lines, root)
+    _drop_equal(lines)
+    _compute(lines, wish, root, quiet)
+    return _write(wish, columns, lines, root)
+
+
+def _paper(cell: CellConfig, config_dir: str | None) -> Composed:
+    """Compose what the paper's row names: the same cell at the paper's scale, without the user's overrides."""
+    base = [f"experiment={cell.row.experiment}", *cell.row.overrides, *expand.dataset_cell(cell.column)]
+    return expand.compose_cached(["scale=paper"], base, config_dir)
+
+
+def _decide(lines: list[_Line], wish: Request) -> None:
+    """Find the reason why a row cannot run, before anything is computed."""
+    for line in lines:
+        config = line.cell.composed.config
+        line.stand_in = stand_ins(line.cell.composed, line.paper)
+        missing = missing_models(config)
+        if missing:
+            line.reason = f"no weights: {', '.join(missing)}"
+            continue
+        for part in ("dataset", "graph", "retriever", "enhancer", "packing", "generator", "metric"):
+            instantiate(config[part], part)
+        try:
+            line.keys = keys(config)
+        except MissingDataError as error:
+            if not line.cell.column.stands_for:
+                raise
+            line.reason = str(error).partition(";")[0]
+        if line.reason is None and line.cell.row.name not in wish.selected:
+            line.reason = "not selected"
+
+
+def _apply_budget(lines: list[_Line], root: Path) -> None:
+    """Cut LLM rows to one seeded subset per data set where the whole would exceed ``budget.hours``."""
+    ready = [line for line in lines if line.reason is None]
+    limits = budgeted_limits([(line.cell.column.dataset, line.cell.composed.config) for line in ready], root)
+    for line, limit in zip(ready, limits):
+        if limit is None:
+            continue
+        if limit == 0:
+            line.reason = "budget"
+            continue
+        line.cell.composed.config["dataset"]["limit"] = limit
+        line.keys = keys(line.cell.composed.config)
+
+
+def _drop_equal(lines: list[_Line]) -> None:
+    """Compute rows that resolve to one run once."""
+    first: dict[str, str] = {}
+    for line in lines:
+        if line.keys is None or line.reason is not None:
+            continue
+        owner = first.setdefault(line.keys.run, line.cell.row.name)
+        if owner != line.cell.row.name:
+            line.reason = f"same stand-in as {owner}"
+
+
+def _compute(lines: list[_Line], wish: Request, root: Path, quiet: bool) -> None:
+    todo = [line for line in lines if line.reason is None and not _done(line, root)]
+    for number, line in enumerate(todo, 1):
+        if not quiet:
+            print(f"[{number}/{len(todo)}] {line.cell.row.label} on {line.cell.column.label}", file=sys.stderr)
+        try:
+            line.run = execute(line.cell.composed.config, root, quiet)
+            line.failed = line.run.metrics["n_failed"] > 0
+        except (MissingDataError, MissingWeightsError):
+            raise
+        except GraphContextError as error:
+            if error.exit_code == 2 and not line.cell.column.stands_for:
+                raise
+            line.reason, line.failed = f"failed: {error}", True
+    for line in lines:  # rows that were not selected show what is done
+        if line.reason == "not selected" and _done(line, root):
+            line.reason = None
+
+
+def _done(line: _Line, root: Path) -> bool:
+    """Take the finished run from its folder, if it is there and has nothing to retry."""
+    if line.keys is None:
+        return False
+    run = Run(run_path(root, line.keys))
+    if not (run.path / "metrics.json").is_file() or run.metrics["n_failed"]:
+        return False
+    line.run = run
+    return True
+
+
+def _write(wish: Request, columns: list[expand.Column], lines: list[_Line], root: Path) -> Made:
+    from graphcontext.table.write import write
+
+    spec = wish.spec
+    places = [
+        _place(wish, column, row, metric, _line(lines, row, column))
+        for column in columns
+        for row in spec.rows
+        for metric in spec.metrics
+    ]
+    tolerance = Tolerance(**{**spec.tolerance, "digits": spec.digits, "unit": spec.unit})
+    scale = _scale(lines)
+    result = TableResult(
+        table=spec.name,
+        title=spec.title,
+        scale=scale,
+        command=" ".join(["graphcontext table", spec.name, *_given(wish)]),
+        rows=tuple(Row(r.name, r.label, spec.groups.get(r.group, r.group)) for r in spec.rows),
+        columns=tuple(Column(c.dataset, c.label, tuple(spec.datasets[d] for d in c.stands_for)) for c in columns),
+        metrics=tuple(Measure(m, label) for m, label in spec.metrics.items()),
+        cells=make_cells(places, wish.baseline, tolerance, SEED),
+        unit=spec.unit,
+        digits=spec.digits,
+        footnotes=tuple(_footnotes(wish, lines)),
+        baseline=wish.baseline,
+    )
+    stem = root / "results" / scale / f"{spec.name}{wish.suffix}"
+    path, markdown = write(result, stem)
+    return Made(path, markdown, result, sum(line.failed for line in lines))
+
+
+def _given(wish: Request) -> list[str]:
+    rows = "" if set(wish.selected) == {r.name for r in wish.spec.rows} else f"table.rows={','.join(wish.selected)}"
+    baseline = f"table.baseline={wish.baseline}" if wish.baseline != wish.spec.baseline else ""
+    return [word for word in (*wish.overrides, rows, baseline) if word]
+
+
+def _scale(lines: list[_Line]) -> str:
+    return lines[0].cell.composed.config["scale"]["name"]
+
+
+def _line(lines: list[_Line], row: expand.Row, column: expand.Column) -> _Line | None:
+    return next((x for x in lines if x.cell.row is row and x.cell.column is column), None)
+
+
+def _place(wish: Request, column: expand.Column, row: expand.Row, metric: str, line: _Line | None) -> Place:
+    """Bring together what one cell is made from."""
+    spec = wish.spec
+    reported: Any = {spec.datasets[d]: row.reported.get(d, {}).get(metric) for d in column.stands_for}
+    if len(column.stands_for) < 2:
+        reported = next(iter(reported.values()), None)
+    elif all(v is None for v in reported.values()):
+        reported = None
+    reason = row.not_run if line is None else line.reason
+    if reason is None and line is not None and line.run is not None and metric not in line.run.metrics["metrics"]:
+        reason = spec.missing_metrics.get(metric, f"metric {metric} was not computed")
+    if reason is not None or line is None or line.run is None:
+        return Place(row.name, column.dataset, metric, reported, Circumstances(not_run=reason or "not run yet"))
+    scores = line.run.scores()
+    ids = tuple(scores)
+    values = np.array([scores[i][metric] for i in ids])
+    extractor = "extractor" in line.cell.composed.config["enhancer"] and bool(spec.paper_choices.get("extractor"))
+    circumstances = Circumstances(
+        fallback=_mostly_fallen_back(line.run),
+        stand_in=extractor or bool(stand_ins(line.cell.composed, line.paper, metric)),
+    )
+    return Place(row.name, column.dataset, metric, reported, circumstances, RowScores(ids, values), line.run.path.name)
+
+
+def _mostly_fallen_back(run: Run) -> bool:
+    rows = read_lines(run.path / "rankings.jsonl")
+    return sum(row.get("fallback") == "cosine" for row in rows) > len(rows) / 2
+
+
+def _footnotes(wish: Request, lines: list[_Line]) -> list[str]:
+    """Return what must be read with the numbers: substitutions, thresholds, fall-backs, counts, signatures."""
+    spec = wish.spec
+    ran = [line for line in lines if line.run is not None and line.reason is None]
+    notes = footnotes([(line.cell.row.name, line.stand_in) for line in ran], spec.datasets)
+    if any("extractor" in line.cell.composed.config["enhancer"] for line in ran) and "extractor" in spec.paper_choices:
+        notes.append(f"the paper's extractor is {spec.paper_choices['extractor']}: rows with the context enhancer use another")
+    if wish.overrides:
+        notes.append(f"overrides: {' '.join(wish.overrides)}")
+    common: dict[str, list[str]] = {}
+    for line in ran:
+        done = line.run.metrics  # type: ignore[union-attr]
+        counts = [f"{done['n_' + k]} {k}" for k in ("failed", "empty", "truncated") if done["n_" + k]]
+        said = [f"n={done['n']}" + (f" ({', '.join(counts)})" if counts else "")]
+        for text in [*said, *describe(done["facts"], done["n"])]:
+            common.setdefault(text, []).append(line.cell.row.name)
+    for text, rows in common.items():
+        notes.append(text if len(rows) == len(ran) else f"{text}: {', '.join(rows)}")
+    signatures = {m["signature"] for line in ran for k, m in line.run.metrics["metrics"].items() if k in spec.metrics}
+    notes += [f"metric: {signature}" for signature in sorted(signatures)]
+    notes += [_test_note(wish.baseline)] if wish.baseline and ran else []
+    return [*notes, *spec.notes]
+
+
+def _test_note(baseline: str) -> str:
+    return (
+        f"intervals: 95 % bootstrap over items; p: paired permutation against {baseline}, "
+        "Holm within data set and metric; bold: best, only where p_holm < .05"
+    )

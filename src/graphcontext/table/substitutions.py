@@ -1,0 +1,69 @@
+"""What of a cell differs from the paper's row: the choices that stand in for its own, and their footnotes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from graphcontext.component import components, locate
+from graphcontext.config import Composed
+
+
+def relevant(config: dict[str, Any], group: str, metric: str | None = None) -> bool:
+    """Tell whether a choice enters a run of this config (an AnswerBot row has no LLM), or one metric of it.
+
+    Args:
+        config: resolved.
+        group: ``dataset``, ``encoder``, ``llm@roles.answer`` …
+        metric: only for the cells of this metric.
+    """
+    if group == "dataset":
+        return True
+    if group == "bertscore":
+        return metric in (None, "bertscore_f1") and "bertscore_f1" in config["metric"]
+    parts = [config[k] for k in ("retriever", "enhancer", "generator")]
+    if locate(config["retriever"]["_target_"]).needs_graph:
+        parts.append(config["graph"])
+    node: Any = config
+    for key in group.partition("@")[2].split(".") if "@" in group else [group]:
+        node = node.get(key) if isinstance(node, dict) else None
+    if group == "llm" or not isinstance(node, dict) or "_target_" not in node:
+        return False
+    return any(used == node for used in components(parts))
+
+
+def stand_ins(used: Composed, paper: Composed, metric: str | None = None) -> dict[str, tuple[str, str]]:
+    """Return group → (the paper row's option, ours) for each relevant data set, model or extractor that differs."""
+    found = {}
+    for group, option in used.choices.items():
+        if group.partition("@")[0] not in ("dataset", "encoder", "llm", "extractor", "bertscore"):
+            continue
+        theirs = paper.choices.get(group)
+        if theirs is not None and theirs != option and relevant(used.config, group, metric):
+            found[group] = (str(theirs), str(option))
+    return found
+
+
+def footnotes(cells: Iterable[tuple[str, dict[str, tuple[str, str]]]], labels: dict[str, str]) -> list[str]:
+    """Return one sentence per substitution, with the rows it applies to where it is not all of them.
+
+    Args:
+        cells: (row, its stand-ins).
+        labels: dataset option → the paper's column label.
+    """
+    seen: dict[tuple[str, str], tuple[set[str], list[str]]] = {}
+    rows: list[str] = []
+    for row, found in cells:
+        rows.append(row)
+        for group, (theirs, ours) in found.items():
+            wanted, where = seen.setdefault((group, ours), (set(), []))
+            wanted.add(labels.get(theirs, theirs))
+            where.append(row)
+    notes = []
+    for (group, ours), (wanted, where) in seen.items():
+        kind, _, role = group.partition("@roles.")
+        what = f"{kind} ({role})" if role else kind
+        missing = set(rows) - set(where)
+        only = "" if not missing else f" (rows: {', '.join(dict.fromkeys(where))})"
+        notes.append(f"{what}: {ours} stands in for {', '.join(sorted(wanted))}{only}")
+    return notes
