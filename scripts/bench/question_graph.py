@@ -58,7 +58,7 @@ def main() -> None:
     calibration = time.process_time() - start
 
     print(
-        f"{options.nodes} nodes, {options.dim} dimensions, cos > {options.threshold}: {n_edges} edges, CPU seconds; "
+        f"{options.nodes} × {options.dim}, cos > {options.threshold}: {n_edges} edges, CPU seconds; "
         f"equal edges on {len(small)} nodes: {same}\n"
     )
     print("| way | seconds | ratio |")
