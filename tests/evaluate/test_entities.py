@@ -69,3 +69,14 @@ def test_each_distinct_text_is_extracted_once():
 
 def test_signature_names_the_extractor_without_a_machine_path():
     assert EntityJaccard(Capitalised()).signature == "entity_jaccard|Capitalised words_en"
+
+
+@pytest.mark.needs_models
+def test_the_spacy_extractor_serves_as_it_is():
+    from graphcontext.enhance.spacy_extractor import SpacyExtractor
+
+    metric = EntityJaccard(SpacyExtractor("spacy_en"))
+    assert metric.signature == "entity_jaccard|SpacyExtractor spacy_en"
+    text = "Canonical maintains Ubuntu in London."
+    question = Question("q", "who?", "corpus", ("Nothing is known.", text))
+    assert metric.score([question], [Prediction("q", "who?", text, ())], [], []) == [{"entity_jaccard": 1.0}]
