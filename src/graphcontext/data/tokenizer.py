@@ -48,7 +48,7 @@ class Words:
     """Counts words and punctuation marks, without any weights.
 
     >>> Words().count("Don't panic: run ls -la")
-    10
+    9
     """
 
     version: ClassVar[int] = 1

@@ -46,7 +46,8 @@ class OpenAILLM:
 
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset(
-        "context_window parameters plan requests_per_minute tokens_per_minute max_retries timeout workers".split()
+        {"context_window", "parameters", "plan", "requests_per_minute", "tokens_per_minute"}
+        | {"max_retries", "timeout", "workers"}
     )
     batch_size: ClassVar[int] = 1
 

@@ -34,7 +34,9 @@ class Prompt:
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset({"path"})
 
-    def __init__(self, system: str, user: str, user_without_context: str = "", path: str | None = None) -> None:
+    def __init__(
+        self, system: str, user: str, user_without_context: str = "", path: str | None = None
+    ) -> None:
         texts = {"system": system, "user": user, "user_without_context": user_without_context}
         texts |= _read(path) if path else {}
         self.system, self.user = texts["system"], texts["user"]

@@ -1,0 +1,22 @@
+"""No generation: retrieval metrics only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from graphcontext.data.records import Context, Prediction, Question
+
+
+class NoGeneration:
+    """Answers nothing: one ``empty`` prediction per question, for runs that measure retrieval alone."""
+
+    version: ClassVar[int] = 1
+    execution: ClassVar[frozenset[str]] = frozenset()
+
+    def generate(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[Prediction]:
+        """Return an empty prediction per question, with the reason ``generator=none``."""
+        return [
+            Prediction(q.id, q.text, "", q.references, status="empty", reason="generator=none")
+            for q, _ in zip(questions, contexts, strict=True)
+        ]
