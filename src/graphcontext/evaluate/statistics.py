@@ -92,8 +92,11 @@ def permutation_p(differences: np.ndarray, seed: int, draws: int = PERMUTATION_D
     rng = np.random.default_rng(seed)
     count = 0
     for size in _blocks(draws, n):
-        signs = np.where(rng.random((size, n)) < 0.5, -1.0, 1.0)
-        count += int(np.sum(np.abs(signs @ differences) >= bound))
+        words = rng.integers(0, 2**64, size=(size, -(-n // 64)), dtype=np.uint64)
+        bits = np.unpackbits(words.view(np.uint8), axis=1, count=n).astype(
+            np.float64
+        )  # (size, n), 1: kept sign
+        count += int(np.sum(np.abs(2.0 * (bits @ differences) - differences.sum()) >= bound))
     return (count + 1) / (draws + 1)
 
 
@@ -113,8 +116,9 @@ def paired_difference(a: np.ndarray, b: np.ndarray, seed: int) -> Difference:
         raise InputError(f"a paired test needs the same items: got {left.shape[1]} and {right.shape[1]}")
     per_item = left.mean(axis=0) - right.mean(axis=0)
     diff = float(per_item.mean())
-    means = _resampled_means([left, right], seed, BOOTSTRAP_DRAWS)
-    low, high = _interval(diff, means[0] - means[1])
+    one_seed = left.shape[0] == right.shape[0] == 1
+    tables = [left - right] if one_seed else [left, -right]
+    low, high = _interval(diff, _resampled_means(tables, seed, BOOTSTRAP_DRAWS).sum(axis=0))
     return Difference(diff, low, high, permutation_p(per_item, seed))
 
 
