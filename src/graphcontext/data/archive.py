@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import lzma
 import os
 import shutil
 import tempfile
@@ -110,7 +111,7 @@ def extract(archive: Path) -> Path:
                 raise InputError(f"archive {archive} is unsafe: member {name!r} is a link or no plain file")
             member.rename(scratch / part)
         _publish(scratch, folder)
-    except (ArchiveError, EOFError, ValueError) as fault:
+    except (ArchiveError, lzma.LZMAError, EOFError, ValueError) as fault:
         reason = str(fault) or type(fault).__name__
         raise InputError(f"archive {archive} is damaged or no 7z file ({reason}); fetch it again") from fault
     finally:
