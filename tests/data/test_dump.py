@@ -16,6 +16,7 @@ from dumps import answer, question, row, thread, write, xml
 import graphcontext
 from graphcontext.data.archive import DumpFiles, dump_files
 from graphcontext.data.dump import license_of, read_dump, rows, split_tags
+from graphcontext.data.plain_text import html_to_text
 from graphcontext.errors import InputError
 
 BENCH = Path(__file__).parents[2] / "scripts" / "bench" / "read_dump.py"
@@ -79,6 +80,16 @@ def test_gzipped_files_are_read_as_plain_ones(tmp_path):
     packed.mkdir()
     (packed / "Posts.xml.gz").write_bytes(gzip.compress((folder / "Posts.xml").read_bytes()))
     assert read_dump(dump_files(packed)).threads == read_dump(dump_files(folder)).threads
+
+
+def test_entities_are_resolved_once(tmp_path):
+    # an author types a < b && "c", and writes about the entity &#38; itself
+    html = "<p>a &lt; b &amp;&amp; \"c\" &amp;#38;</p>\n"
+    posts = question(1, "R&D: <b> & 'x'", 2, Body=html) + answer(2, 1)
+    kept = read_dump(dump_files(write(tmp_path, posts))).threads[1]
+    assert kept.title == "R&D: <b> & 'x'"
+    assert kept.html == html
+    assert html_to_text(kept.html) == 'a < b && "c" &#38;'
 
 
 # -- bad input: one clear line -------------------------------------------------------------------
