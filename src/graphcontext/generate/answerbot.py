@@ -24,7 +24,8 @@ from graphcontext.generate.llm import failed
 
 _ADVICE = re.compile(
     r"\b(?:please|pls) (?:check|try|use|see)|\byou (?:should|can|could|need to|have to|must)\b|\bcheck out\b"
-    r"|\bin short\b|\bin summary\b|\bthe most important\b|\bkeep in mind\b|\bi(?:'d| would)? (?:recommend|suggest)\b"
+    r"|\bin short\b|\bin summary\b|\bthe most important\b|\bkeep in mind\b"
+    r"|\bi(?:'d| would)? (?:recommend|suggest)\b"
     r"|\btry (?:to|using|this|it)\b|\bthe (?:best|easiest|simplest) way\b",
     re.IGNORECASE,
 )
@@ -55,7 +56,7 @@ class AnswerBot:
         n_candidates: paragraphs that enter MMR.
         n_paragraphs: paragraphs of the summary.
         mmr_lambda: weight of the score against redundancy, in [0, 1].
-        max_words: most words of the summary, cut between paragraphs (the first stays whole); null is no limit.
+        max_words: most words of the summary, cut between paragraphs, the first whole; null is no limit.
 
     Raises:
         InputError: a value that is not allowed.
