@@ -4,7 +4,9 @@
 
 Prints a markdown table: MB per CPU second, peak resident memory above the imports, and the ratio. Every way
 runs in its own process on one generated ``Posts.xml``; three of four threads have no accepted answer, so that
-the memory of kept records can be told from the reader's own.
+the memory of kept records can be told from the reader's own. ``load`` also turns HTML into text, filters,
+splits and guards. Measured on 2 shared cores, 501 MB: iterparse 100 MB per CPU second, rows 206 in 2 MB,
+read_dump 150 in 146 MB (95 MB kept), load 29 in 186 MB (97 MB kept).
 """
 
 from __future__ import annotations
