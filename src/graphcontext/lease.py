@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import socket
@@ -17,6 +18,7 @@ from graphcontext.files import disk_error
 
 HEARTBEAT = 5.0  # seconds between two signs of life of a lock's owner
 STALE = 60.0  # seconds without one after which others take the lock over
+NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)  # what link() says on a file system without hard links
 
 
 class Lease:
@@ -67,7 +69,9 @@ class Lease:
             temporary.write_text(json.dumps(facts))
             try:
                 os.link(temporary, self.path)
-            except PermissionError:  # a file system without hard links
+            except OSError as error:
+                if error.errno not in NO_LINKS:
+                    raise
                 with self.path.open("x") as stream:
                     stream.write(json.dumps(facts))
         except FileExistsError:
@@ -79,36 +83,48 @@ class Lease:
         return True
 
     def _owner(self) -> dict[str, Any] | None:
+        """Return who holds the lock and its age; only the age where the file was cut short; None without one."""
         try:
+            age = time.time() - self.path.stat().st_mtime
             owner = json.loads(self.path.read_text())
-            owner["age"] = time.time() - self.path.stat().st_mtime
-        except (FileNotFoundError, ValueError):
+        except FileNotFoundError:
             return None
-        return owner
+        except ValueError:
+            owner = None
+        return {**owner, "age": age} if isinstance(owner, dict) else {"age": age}
 
     @staticmethod
     def _is_stale(owner: dict[str, Any]) -> bool:
         if owner["age"] > STALE:
             return True
-        same_host = owner.get("host") == socket.gethostname()
+        same_host = owner.get("host") == socket.gethostname() and "pid" in owner
         return same_host and _process_start(int(owner["pid"])) != owner.get("started")
 
     def _take_away(self, owner: dict[str, Any]) -> None:
-        """Remove a stale lock by renaming it; a fresh lock that was caught by mistake is put back."""
-        caught = self.path.with_name(f".{self.path.name}.{self.nonce}.stale")
+        """Remove a stale lock; takers go one at a time, so that none removes the fresh lock of another."""
+        turn = self.path.with_name(f".{self.path.name}.takeover")
         try:
-            os.rename(self.path, caught)
-        except FileNotFoundError:
+            turn.touch(exist_ok=False)
+        except FileExistsError:
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - turn.stat().st_mtime > STALE:  # its taker was killed
+                    turn.unlink()
+            time.sleep(0.05)
             return
-        if json.loads(caught.read_text()).get("nonce") != owner.get("nonce"):
-            with contextlib.suppress(FileExistsError):
-                os.link(caught, self.path)
-        caught.unlink(missing_ok=True)
+        except OSError as error:
+            raise disk_error(error, turn) from error
+        try:
+            now = self._owner()
+            if now is not None and now.get("nonce") == owner.get("nonce") and self._is_stale(now):
+                self.path.unlink(missing_ok=True)
+        finally:
+            turn.unlink(missing_ok=True)
 
     def _beat(self) -> None:
         while not self._stop.wait(HEARTBEAT):
-            with contextlib.suppress(FileNotFoundError):
-                os.utime(self.path)
+            with contextlib.suppress(OSError):
+                if (self._owner() or {}).get("nonce") == self.nonce:
+                    os.utime(self.path)
 
 
 def _process_start(pid: int) -> str | None:
