@@ -46,8 +46,9 @@ class Artefact:
         begun = self.path / "begun.json"
         if begun.is_file() and json.loads(begun.read_text()) != inputs:
             for file in self.path.iterdir():
-                if file.is_file() and file.name != "calls.jsonl":
+                if file.is_file() and file not in (begun, self.path / "calls.jsonl"):
                     file.unlink()
+            begun.unlink()  # last: a kill before it leaves the old inputs named, and the clearing is done again
         if not begun.is_file():
             write_atomic(begun, json.dumps(inputs))
 

@@ -1,0 +1,172 @@
+"""Artefacts: current or not, begun again, full disks; the call log."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from graphcontext.errors import RunError
+from graphcontext.files import append_lines, read_lines, write_atomic
+from graphcontext.store import Artefact, CallLog, Store, Workspace
+
+
+@pytest.fixture
+def artefact(tmp_path: Path) -> Artefact:
+    return Store(tmp_path / "store").artefact("prediction", "0" * 64)
+
+
+def fill(artefact: Artefact, text: str, inputs: dict[str, str], **facts: object) -> None:
+    with artefact.lock():
+        artefact.begin(inputs)
+        write_atomic(artefact.path / "predictions.jsonl", text)
+        artefact.finish(dict(facts), inputs)
+
+
+def names(artefact: Artefact) -> list[str]:
+    return sorted(p.name for p in artefact.path.iterdir())
+
+
+def test_an_artefact_is_current_for_its_inputs_only(artefact: Artefact) -> None:
+    assert artefact.finished is None and not artefact.is_current({"context": "a"})
+    fill(artefact, "x\n", {"context": "a"}, n=1)
+    assert artefact.is_current({"context": "a"})
+    assert not artefact.is_current({"context": "b"}) and not artefact.is_current({})
+
+
+def test_one_with_failed_items_is_to_be_retried(artefact: Artefact) -> None:
+    fill(artefact, "x\n", {}, n_failed=1)
+    assert not artefact.is_current({})
+    fill(artefact, "x\n", {}, n_failed=0)
+    assert artefact.is_current({})
+
+
+def test_the_hash_of_its_files_leaves_out_calls_locks_and_temporaries(artefact: Artefact) -> None:
+    fill(artefact, "x\n", {"context": "a"})
+    before = artefact.content()
+    append_lines(artefact.path / "calls.jsonl", [{"seconds": 0.3}])
+    (artefact.path / ".predictions.jsonl.1.tmp").write_text("cut")
+    with artefact.lock():
+        artefact.finish({"seconds": 9}, {"context": "a"})
+    assert artefact.content() == before
+    fill(artefact, "y\n", {"context": "a"})
+    assert artefact.content() != before
+
+
+def test_an_unfinished_one_has_no_content(artefact: Artefact) -> None:
+    with pytest.raises(RunError, match=r"prediction/0+ is not finished"):
+        artefact.content()
+
+
+def test_begin_goes_on_with_equal_inputs_and_clears_all_but_calls_with_others(artefact: Artefact) -> None:
+    with artefact.lock():
+        artefact.begin({"context": "a"})
+        for name in ("predictions.jsonl.part", "calls.jsonl"):
+            (artefact.path / name).write_text("kept\n")
+        artefact.begin({"context": "a"})
+        assert names(artefact) == ["begun.json", "calls.jsonl", "predictions.jsonl.part"]
+        artefact.begin({"context": "b"})
+    assert names(artefact) == ["begun.json", "calls.jsonl"]
+    assert json.loads((artefact.path / "begun.json").read_text()) == {"context": "b"}
+
+
+def test_t11_killed_while_clearing_leaves_no_line_of_the_old_inputs(artefact: Artefact, monkeypatch) -> None:
+    unlink = Path.unlink
+    old = ("predictions.jsonl.part", "graph.npz", "done.json")
+    iterdir = Path.iterdir
+    for killed_after, backwards in [(n, b) for n in range(5) for b in (False, True)]:
+        with artefact.lock():
+            artefact.path.mkdir(parents=True, exist_ok=True)
+            (artefact.path / "begun.json").write_text(json.dumps({"context": "a"}))
+            for name in old:
+                (artefact.path / name).write_text("old")
+            left = [killed_after]
+
+            def killed(path: Path, missing_ok: bool = False, left: list[int] = left) -> None:
+                if path.parent == artefact.path and left[0] == 0:
+                    raise KeyboardInterrupt
+                left[0] -= path.parent == artefact.path
+                unlink(path, missing_ok)
+
+            with monkeypatch.context() as patched:
+                patched.setattr(Path, "unlink", killed)
+                patched.setattr(Path, "iterdir", lambda p, b=backwards: iter(sorted(iterdir(p), reverse=b)))
+                with contextlib.suppress(KeyboardInterrupt):
+                    artefact.begin({"context": "b"})
+            artefact.begin({"context": "b"})
+            assert names(artefact) == ["begun.json"], f"killed after {killed_after} files"
+
+
+def test_a_full_disk_leaves_it_unfinished_and_is_one_line(artefact: Artefact, monkeypatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with artefact.lock():
+        artefact.begin({})
+        write_atomic(artefact.path / "predictions.jsonl", "x\n")
+        monkeypatch.setattr(os, "replace", full)
+        with pytest.raises(RunError, match=r"disk full while writing .*done\.json") as raised:
+            artefact.finish({}, {})
+    assert "\n" not in str(raised.value) and raised.value.exit_code == 1
+    assert artefact.finished is None
+    assert names(artefact) == ["begun.json", "predictions.jsonl"]
+
+
+def test_a_file_rewritten_at_once_with_equal_length_has_another_hash(artefact: Artefact) -> None:
+    seen = set()
+    for n in range(8):  # faster than the clock of the file system
+        fill(artefact, f"{n}\n", {})
+        seen.add(artefact.content())
+    assert len(seen) == 8
+
+
+CALL = {"role": "answer", "item": "q1", "fingerprint": "f", "response": "yes", "status": "ok"}
+
+
+def test_t11_an_answered_call_is_never_asked_again_and_a_failed_one_is(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    log = CallLog(path)
+    log.append(CALL | {"status": "failed"})
+    assert log.get("answer", "q1", "f") is None
+    log.append(CALL)
+    log.append(CALL | {"item": "q2", "status": "empty", "response": ""})
+    path.write_bytes(path.read_bytes() + b'{"role": "answer", "item": "q3", "finger')  # killed in mid-line
+    again = CallLog(path)
+    assert again.get("answer", "q1", "f") == CALL
+    assert again.get("answer", "q2", "f")["status"] == "empty"
+    assert again.get("answer", "q3", "f") is None
+    assert again.get("judge", "q1", "f") is None and again.get("answer", "q1", "g") is None
+
+
+def test_threads_append_whole_lines(tmp_path: Path) -> None:
+    told: list[int] = []
+    log = CallLog(tmp_path / "calls.jsonl", told.append)
+
+    def work(name: int) -> None:
+        for n in range(20):
+            log.append(CALL | {"item": f"{name}-{n}"})
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    rows = read_lines(tmp_path / "calls.jsonl")
+    assert {row["item"] for row in rows} == {f"{t}-{n}" for t in range(4) for n in range(20)}
+    assert len(rows) == len(told) == max(told) == 80
+
+
+def test_calls_are_open_during_a_stage_only(artefact: Artefact, tmp_path: Path) -> None:
+    workspace = Workspace(Store(tmp_path / "store"), quiet=True)
+    artefact.path.mkdir(parents=True)
+    with workspace.stage(artefact, 3) as advance:
+        assert workspace.calls is not None
+        workspace.calls.append(CALL)
+        advance(3)
+    assert workspace.calls is None
+    assert read_lines(artefact.path / "calls.jsonl") == [CALL]
