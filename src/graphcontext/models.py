@@ -124,7 +124,10 @@ def verify_folder(path: Path) -> None:
     if not (path / "config.json").is_file():
         raise InputError(f"model folder {path} lacks config.json")
     for index in path.glob("*.index.json"):
-        shards = set(json.loads(index.read_text()).get("weight_map", {}).values())
+        try:
+            shards = set(json.loads(index.read_text())["weight_map"].values())
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"model folder {path}: {index.name} is damaged: it has no weight_map") from error
         for shard in sorted(shards):
             if not (path / shard).is_file():
                 raise InputError(f"model folder {path} lacks {shard}, which {index.name} names")
@@ -142,13 +145,13 @@ def hash_folder(path: Path) -> str:
     return digest.hexdigest()
 
 
-_HASHES: dict[tuple[str, int, int], str] = {}
+_HASHES: dict[tuple[str, int, int, int], str] = {}
 
 
 def hash_file(path: Path) -> str:
-    """Return the SHA-256 of a file; one process reads an unchanged file (path, size, mtime) once."""
+    """Return the SHA-256 of a file; one process reads an unchanged file (path, inode, size, mtime) once."""
     stat = path.stat()
-    memo = (str(path.resolve()), stat.st_size, stat.st_mtime_ns)
+    memo = (str(path.resolve()), stat.st_ino, stat.st_size, stat.st_mtime_ns)
     if memo not in _HASHES:
         with path.open("rb") as stream:
             _HASHES[memo] = hashlib.file_digest(stream, "sha256").hexdigest()
