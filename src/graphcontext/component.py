@@ -20,6 +20,8 @@ VERBS = (
     *("encode", "chat", "count", "extract", "pack", "render"),
 )
 
+KIND_NAMES = {"int": "a whole number", "float": "a number", "str": "text", "bool": "true or false", "None": "null"}
+
 
 def locate(target: str, where: str = "") -> type:
     """Import the class that ``_target_`` names.
@@ -28,7 +30,9 @@ def locate(target: str, where: str = "") -> type:
         InputError: naming the module, class or missing package, and the config node ``where``.
     """
     at = f" in {where}" if where else ""
-    module_name, _, class_name = target.rpartition(".")
+    module_name, _, class_name = str(target).rpartition(".")
+    if not module_name or module_name.startswith("."):
+        raise InputError(f"_target_ {target}{at}: expected package.module.Class")
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
@@ -38,6 +42,8 @@ def locate(target: str, where: str = "") -> type:
         raise InputError(f"_target_ {target}{at} needs the package {missing}, which is not installed") from error
     except ImportError as error:
         raise InputError(f"_target_ {target}{at} cannot be imported: {error}") from error
+    except Exception as error:
+        raise InputError(f"_target_ {target}{at} cannot be imported: {type(error).__name__}: {error}") from error
     found = getattr(module, class_name, None)
     if found is None:
         names = [n for n, v in vars(module).items() if inspect.isclass(v) and v.__module__ == module_name]
@@ -88,6 +94,20 @@ def check_arguments(cls: type, given: dict[str, Any], where: str) -> None:
     missing = [n for n, p in parameters.items() if p.default is p.empty and n not in given]
     if missing:
         raise InputError(f"{where}: {cls.__name__} needs {', '.join(missing)}")
+    for key, value in given.items():
+        check_type(f"{where}.{key}", value, parameters[key].annotation)
+
+
+def check_type(where: str, value: Any, annotation: Any) -> None:
+    """Compare a value with an annotation made of int, float, str, bool and None alone; others are not looked at."""
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    kinds = [part.strip() for part in text.split("|")]
+    if not all(kind in KIND_NAMES for kind in kinds):
+        return
+    found = "None" if value is None else type(value).__name__
+    if found not in kinds and not (found == "int" and "float" in kinds):
+        allowed = " or ".join(KIND_NAMES[kind] for kind in kinds)
+        raise InputError(f"{where}={value!r} is {KIND_NAMES.get(found, found)}; allowed: {allowed}")
 
 
 def fingerprint(node: Any, leave_out: frozenset[str] = frozenset()) -> Any:
