@@ -18,6 +18,9 @@ from graphcontext.errors import InputError, did_you_mean
 
 ROLES = ("answer", "agent", "extractor", "reporter", "planner", "judge", "grader")
 
+STAGES = ("dataset", "graph", "retriever", "enhancer", "packing", "generator")  # one component each
+SECRET = re.compile(r"(^|_)(api_?key|token|secret|password|credentials?)$", re.IGNORECASE)
+
 
 @dataclass(frozen=True)
 class Composed:
@@ -28,12 +31,14 @@ class Composed:
         choices: group (``llm@roles.answer`` …) → option, after the scale's replacements.
         wanted: the same before them: what the paper's row names.
         overrides: what was given, in order.
+        skipped: values that were not set since this config has no such key (``lenient`` only).
     """
 
     config: dict[str, Any]
     choices: dict[str, Any]
     wanted: dict[str, Any]
     overrides: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
 
     @property
     def substitutions(self) -> dict[str, tuple[str, str]]:
@@ -59,12 +64,22 @@ def conf_dir() -> Path:
 
 
 def conf_dirs(config_dir: str | None = None) -> list[Path]:
-    """Return the config trees, the user's first. The user's folder's parent goes on the import path."""
+    """Return the config trees, the user's first. The user's folder's parent goes on the import path.
+
+    Raises:
+        InputError: no such folder, or an option in it has the name of a shipped one.
+    """
     if config_dir is None:
         return [conf_dir()]
     user = Path(config_dir).expanduser().resolve()
     if not user.is_dir():
         raise InputError(f"--config-dir {config_dir}: no such folder")
+    if user == conf_dir().resolve():
+        return [conf_dir()]
+    for path in sorted(user.rglob("*.yaml")):
+        name = path.relative_to(user)
+        if (conf_dir() / name).is_file():
+            raise InputError(f"--config-dir {config_dir}: {name} has the name of a shipped config; rename yours")
     if str(user.parent) not in sys.path:
         sys.path.insert(0, str(user.parent))
     return [user, conf_dir()]
@@ -90,6 +105,7 @@ def compose(
     overrides: list[str] | tuple[str, ...] = (),
     cell: list[str] | tuple[str, ...] = (),
     config_dir: str | None = None,
+    lenient: bool = False,
 ) -> Composed:
     """Compose one run's configuration.
 
@@ -97,6 +113,8 @@ def compose(
         overrides: what the user typed (``retriever=bm25``, ``retriever.top_k=5``, ``llm=smollm2`` …).
         cell: the overrides of a table cell; they give way to the user's.
         config_dir: a conf tree of the user's own.
+        lenient: record values whose key this config lacks (a table's rows have different components) instead
+            of refusing them.
 
     Raises:
         InputError: an unknown group, option or key, a value that does not parse.
@@ -108,9 +126,19 @@ def compose(
     wanted = _choices(first)
     replaced = _replacements(first, wanted, typed.groups)
     composed = _hydra({**chosen, **replaced}, config_dir) if replaced else first
+    skipped = []
     for key, value in [*celled.values, *typed.values]:
-        _set(composed, key, value)
-    return Composed(_resolve(composed), _choices(composed), wanted, tuple([*cell, *overrides]))
+        try:
+            _set(composed, key, value)
+        except InputError:
+            if not lenient:
+                raise
+            skipped.append(key)
+    resolved, choices = _resolve(composed), _choices(composed)
+    for name in STAGES:
+        if not isinstance(resolved.get(name), dict) or "_target_" not in resolved[name]:
+            raise InputError(f"{name}={choices.get(name)}: its YAML names no class (_target_: package.module.Class)")
+    return Composed(resolved, choices, wanted, (*cell, *overrides), tuple(skipped))
 
 
 def _parse(overrides: list[str] | tuple[str, ...], config_dir: str | None) -> _Parsed:
@@ -131,8 +159,8 @@ def _parse(overrides: list[str] | tuple[str, ...], config_dir: str | None) -> _P
                 parsed.groups[expanded] = value
             continue
         if key.split(".")[-1].endswith("path"):
-            value = os.path.expanduser(value.strip("'\""))
-            text = f"{key}='{value}'" if value not in ("null", "") else f"{key}=null"
+            parsed.values.append((key, _path(value)))
+            continue
         try:
             override = parser.parse_override(text)
         except HydraException as error:
@@ -141,6 +169,13 @@ def _parse(overrides: list[str] | tuple[str, ...], config_dir: str | None) -> _P
             raise InputError(f"{text!r} sweeps several values: only run -m and submit do; or quote it: {key}='…'")
         parsed.values.append((key, override.value()))
     return parsed
+
+
+def _path(value: str) -> str | None:
+    """Return a path as it was typed, quotes around it taken off, ``~`` expanded; null where it is blank."""
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        value = value[1:-1]
+    return os.path.expanduser(value) if value not in ("null", "") else None
 
 
 def _expand_group(key: str) -> list[str]:
@@ -159,7 +194,7 @@ def _check_options(group: str, value: str, config_dir: str | None) -> None:
     if not value.startswith("[") and "," in value:
         raise InputError(f"{group}={value} sweeps several options: only run -m and submit do")
     for name in names:
-        if name and name not in allowed:
+        if name not in allowed and (name or value != "[]"):
             raise InputError(f"{group}={name}: no such {group}{did_you_mean(name, allowed, most=30)}")
 
 
@@ -169,18 +204,20 @@ def _hydra(chosen: dict[str, str], config_dir: str | None) -> Any:
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
     from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
 
     roots = conf_dirs(config_dir)
     given = [f"{k}={v}" for k, v in chosen.items()]
     if len(roots) > 1:
-        given.append(f"hydra.searchpath=[file://{roots[0]}]")
+        given.append(f"hydra.searchpath=['file://{roots[0]}']")
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(roots[-1])):
             return hydra_compose("config", overrides=given, return_hydra_config=True)
-    except HydraException as error:
+    except (HydraException, OmegaConfBaseException, YAMLError) as error:
         lines = [line for line in str(error).splitlines() if line.strip()]
-        raise InputError(" ".join(lines[:3])) from error
+        raise InputError(" ".join(line.strip() for line in lines[:4])) from error
     finally:
         GlobalHydra.instance().clear()
 
@@ -211,10 +248,26 @@ def _set(composed: Any, key: str, value: Any) -> None:
         keys = [f"roles.{role}.{key[4:]}" for role in ROLES]
         keys = [k for k in keys if _has(composed, k)] or keys[:1]
     for name in keys:
-        if not _has(composed, name):
+        if name.partition(".")[0] == "hydra" or not _has(composed, name):
             raise InputError(f"{key}: no such key{_nearest(composed, name)}")
+        _check_kind(composed, name, value)
         with open_dict(composed):
             OmegaConf.update(composed, name, value, merge=False, force_add=True)
+
+
+def _check_kind(composed: Any, key: str, value: Any) -> None:
+    """Refuse a value for a node that has keys of its own; null is for components that another one may do without."""
+    from omegaconf.errors import OmegaConfBaseException
+
+    node, last = _parent(composed, key)
+    try:
+        old = node.get(last)
+    except OmegaConfBaseException:
+        return
+    optional = value is None and "_target_" in node
+    if hasattr(old, "keys") and not (optional or isinstance(value, dict) or str(value).startswith("${")):
+        inner = ", ".join(k for k in old if k != "_target_")
+        raise InputError(f"{key}={value}: {key} has keys of its own: {inner}")
 
 
 def _parent(composed: Any, key: str) -> tuple[Any, str]:
@@ -240,12 +293,23 @@ def _nearest(composed: Any, key: str) -> str:
     return did_you_mean(key.split(".")[0], top, most=30)
 
 
+def _check_secrets(node: Any, where: str = "") -> None:
+    """Refuse a secret in a config: it would stand in every run folder. It is named instead."""
+    for key, value in node.items() if isinstance(node, dict) else ():
+        at = f"{where}.{key}".lstrip(".")
+        if SECRET.search(str(key)) and value is not None:
+            raise InputError(f"{at}: a config holds no secret; name the environment variable it is in: {at}_env=NAME")
+        _check_secrets(value, at)
+
+
 def _resolve(composed: Any) -> dict[str, Any]:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
     try:
-        plain = {k: OmegaConf.to_container(composed, resolve=False)[k] for k in composed if k != "hydra"}
+        raw = OmegaConf.to_container(composed, resolve=False)
+        plain = {k: v for k, v in raw.items() if k != "hydra"}
+        _check_secrets(plain)
         return OmegaConf.to_container(OmegaConf.create(plain), resolve=True)  # type: ignore[return-value]
     except OmegaConfBaseException as error:
         raise InputError(f"config: {str(error).splitlines()[0]}") from error
