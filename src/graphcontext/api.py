@@ -7,6 +7,7 @@ from typing import Any
 
 from graphcontext.config import Composed
 from graphcontext.config import compose as _compose
+from graphcontext.prepare import check_models
 from graphcontext.runs import Run, execute
 
 
@@ -28,14 +29,20 @@ def run(*overrides: str, config_dir: str | None = None, root: str | Path = ".", 
         InputError: a wrong key or value, or a model or data set that is not on this machine.
         RunError: every item failed, or the disk is full.
     """
-    return execute(_compose(overrides, config_dir=config_dir).config, root, quiet)
+    config = _compose(overrides, config_dir=config_dir).config
+    check_models(config)
+    return execute(config, root, quiet)
 
 
-def ask(question: str, *overrides: str, config_dir: str | None = None, root: str | Path = ".", quiet: bool = True) -> Any:
+def ask(
+    question: str, *overrides: str, config_dir: str | None = None, root: str | Path = ".", quiet: bool = True
+) -> Any:
     """Answer one question from a data set's pool; returns a :class:`graphcontext.ask.Asked`."""
     from graphcontext.ask import ask as _ask
 
-    return _ask(question, _compose(overrides, config_dir=config_dir).config, root, quiet)
+    config = _compose(overrides, config_dir=config_dir).config
+    check_models(config)
+    return _ask(question, config, root, quiet)
 
 
 def table(name: str, *overrides: str, config_dir: str | None = None, root: str | Path = ".", quiet: bool = True) -> Any:

@@ -18,10 +18,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from graphcontext.component import components, locate
-from graphcontext.errors import InputError, RunError
+from graphcontext.config import Composed
+from graphcontext.data.card import card_markdown
+from graphcontext.errors import InputError, MissingDataError, MissingWeightsError, RunError
 from graphcontext.files import write_atomic
 from graphcontext.lease import Lease
 from graphcontext.models import EMBEDDED, embedded_folder, hash_file, home, is_available
+from graphcontext.pipeline import Pipeline
+from graphcontext.store import Store, Workspace
 
 
 def prepare_embedded(names: Iterable[str] = EMBEDDED, say: Callable[[str], None] = print) -> int:
@@ -107,8 +111,43 @@ def needed_models(config: dict[str, Any]) -> list[tuple[str, str | None]]:
 
 
 def missing_models(config: dict[str, Any]) -> list[str]:
-    """Return the models of this config that are not on this machine."""
-    return [model for model, revision in needed_models(config) if not is_available(model, revision)]
+    """Return the models and adapters of this config that are not on this machine."""
+    missing = [model for model, revision in needed_models(config) if not is_available(model, revision)]
+    adapters = [n["adapter"] for n in components([config["enhancer"], config["generator"]]) if n.get("adapter")]
+    return missing + [f"adapter {a}" for a in dict.fromkeys(adapters) if not Path(a).expanduser().is_dir()]
+
+
+def check_models(config: dict[str, Any]) -> None:
+    """Check that a run's models are on this machine, before anything is computed.
+
+    Raises:
+        MissingWeightsError: naming them and the command that fetches them.
+    """
+    missing = missing_models(config)
+    if missing:
+        raise MissingWeightsError(f"no weights: {', '.join(missing)}; fetch models with: graphcontext prepare")
+
+
+def prepare_all(runs: list[tuple[str, Composed]], say: Callable[[str], None] = print) -> int:
+    """Fetch every model of the runs and read every data set that is here; returns how many are ready.
+
+    Raises:
+        InputError: a data set is not there (the message says where to get it), or a model cannot be fetched.
+    """
+    count = prepare_models(dict.fromkeys(m for _, c in runs for m in needed_models(c.config)), say)
+    datasets = {json.dumps(c.config["dataset"], sort_keys=True): c.config for _, c in runs}
+    missing: list[str] = []
+    for config in datasets.values():
+        try:
+            card = Pipeline(config, Workspace(Store(), quiet=True)).data().card
+        except MissingDataError as error:
+            missing.append(str(error))
+            continue
+        say(card_markdown(card))
+        count += 1
+    if missing:
+        raise MissingDataError(" | ".join(dict.fromkeys(missing)))
+    return count
 
 
 def prepare_models(wanted: Iterable[tuple[str, str | None]], say: Callable[[str], None] = print) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from graphcontext.data.records import Context, Prediction, Question, Ranking, from_json
-from graphcontext.errors import InputError, RunError
+from graphcontext.errors import GraphContextError, InputError, RunError
 from graphcontext.evaluate.summary import summarise
 from graphcontext.files import digest, jsonl, read_lines, write_atomic
 from graphcontext.manifest import manifest
@@ -85,30 +86,83 @@ def execute(config: dict[str, Any], root: Path | str = ".", quiet: bool = False)
         InputError: wrong input, found before the work starts where it can be.
         RunError: every item failed, or the disk is full.
     """
-    workspace = Workspace(Store(Path(root) / "store"), quiet=quiet)
-    pipeline = Pipeline(config, workspace)
-    data = pipeline.data()
-    graphs = pipeline.graphs(data)
-    rankings = pipeline.rankings(data, graphs)
-    contexts = pipeline.contexts(data, rankings)
-    predictions = pipeline.predictions(data, contexts)
-    scores = pipeline.scores(data, predictions, rankings, contexts)
-    run = Run(run_path(root, pipeline.keys))
-    _write(run, pipeline, data, predictions, scores)
-    if predictions and all(p.status == "failed" for p in predictions):
-        raise RunError(f"all {len(predictions)} items failed, the first because: {predictions[0].reason} ({run.path})")
-    return run
+    done = execute_all([("run", config)], root, quiet)[0]
+    if isinstance(done, GraphContextError):
+        raise done
+    return done
+
+
+def execute_all(
+    configs: list[tuple[str, dict[str, Any]]], root: Path | str = ".", quiet: bool = False
+) -> list[Run | GraphContextError]:
+    """Run several configs stage by stage, so that a model they share is loaded once and freed after its stage.
+
+    A run that fails does not stop the others: its error stands in its place.
+
+    Args:
+        configs: (label, resolved config).
+        root: the working folder.
+        quiet: no progress.
+    """
+    jobs = [_Job(label, Pipeline(config, Workspace(Store(Path(root) / "store"), quiet=quiet))) for label, config in configs]
+    for stage in (_Job.retrieve, _Job.enhance, _Job.generate, _Job.score):
+        for job in jobs:
+            job.attempt(stage)
+        free_models()
+    return [job.error or job.finish(root) for job in jobs]
+
+
+class _Job:
+    """One run on its way through the stages."""
+
+    def __init__(self, label: str, pipeline: Pipeline):
+        self.label, self.pipeline = label, pipeline
+        self.error: GraphContextError | None = None
+
+    def attempt(self, stage: Any) -> None:
+        if self.error is None:
+            self.pipeline.workspace.label = self.label
+            try:
+                stage(self)
+            except GraphContextError as error:
+                self.error = error
+
+    def retrieve(self) -> None:
+        self.data = self.pipeline.data()
+        self.rankings = self.pipeline.rankings(self.data, self.pipeline.graphs(self.data))
+
+    def enhance(self) -> None:
+        self.contexts = self.pipeline.contexts(self.data, self.rankings)
+
+    def generate(self) -> None:
+        self.predictions = self.pipeline.predictions(self.data, self.contexts)
+
+    def score(self) -> None:
+        self.scores = self.pipeline.scores(self.data, self.predictions, self.rankings, self.contexts)
+
+    def finish(self, root: Path | str) -> Run | GraphContextError:
+        run = Run(run_path(root, self.pipeline.keys))
+        _write(run, self.pipeline, self.data, self.predictions, self.scores)
+        failed = [p for p in self.predictions if p.status == "failed"]
+        if failed and len(failed) == len(self.predictions):
+            return RunError(f"all {len(failed)} items failed, the first because: {failed[0].reason} ({run.path})")
+        return run
+
+
+def free_models() -> None:
+    """Free the models in memory; modules that were never imported hold none."""
+    for module, function in (
+        ("graphcontext.retrieve.encoder_model", "free"),
+        ("graphcontext.generate.causal_model", "free"),
+        ("graphcontext.evaluate.bertscore", "release"),
+    ):
+        if module in sys.modules:
+            getattr(sys.modules[module], function)()
 
 
 def run_path(root: Path | str, keys: Keys) -> Path:
     """Return the folder of a run: the first 12 hex digits of its key."""
     return Path(root) / "runs" / keys.run[:12]
-
-
-def is_finished(run: Run) -> bool:
-    """Tell whether a run folder is whole and nothing of it is to be retried."""
-    path = run.path / "metrics.json"
-    return path.is_file() and json.loads(path.read_text())["n_failed"] == 0
 
 
 def find(name: str, root: Path | str = ".") -> Run:

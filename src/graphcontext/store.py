@@ -12,7 +12,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +127,8 @@ class Workspace:
         calls: the call log of the stage in progress, None between stages.
         seed: the run's seed, for components that draw random numbers and say so.
         sample_index: which of several samples at one seed.
+        quiet: no progress bars.
+        label: what the bar names besides the stage (a table's row).
     """
 
     store: Store
@@ -134,7 +136,7 @@ class Workspace:
     seed: int = 0
     sample_index: int = 0
     quiet: bool = False
-    bar: Any = field(default=None, repr=False)
+    label: str = ""
 
     @contextlib.contextmanager
     def stage(self, artefact: Artefact, total: int) -> Iterator[Callable[[int], None]]:
@@ -142,7 +144,7 @@ class Workspace:
         from tqdm import tqdm
 
         hidden = self.quiet or not sys.stderr.isatty()
-        with tqdm(total=total, desc=artefact.stage, unit="item", disable=hidden, file=sys.stderr) as bar:
+        with tqdm(total=total, desc=f"{artefact.stage} {self.label}".strip(), unit="item", disable=hidden, file=sys.stderr) as bar:
             self.calls = CallLog(artefact.path / "calls.jsonl", lambda n: bar.set_postfix_str(f"calls={n}"))
             try:
                 yield bar.update

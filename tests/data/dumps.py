@@ -57,7 +57,9 @@ def write(folder: Path, posts: str, links: str | None = None, tags: str | None =
 
 def config(name: str = "stackexchange", **overrides: object) -> dict:
     """The YAML's arguments with what the root config interpolates."""
-    values = yaml.safe_load((CONF / f"{name}.yaml").read_text(encoding="utf-8"))
+    values = yaml.safe_load((CONF / "stackexchange.yaml").read_text(encoding="utf-8"))
+    values |= yaml.safe_load((CONF / f"{name}.yaml").read_text(encoding="utf-8"))  # as its defaults list does
+    values.pop("defaults", None)
     values.pop("_target_")
     return values | {"limit": None} | overrides
 

@@ -245,7 +245,8 @@ def test_absent_data_names_the_archive_to_fetch(tmp_path, monkeypatch):
     monkeypatch.setenv("GRAPHCONTEXT_DATA", str(tmp_path))
     with pytest.raises(MissingDataError, match=r"https://archive.org/download/stackexchange/askubuntu.com.7z"):
         dataset(name="askubuntu").load()
-    assert StackExchange.identity(config("askubuntu"))["content"] == "unresolved:askubuntu"
+    with pytest.raises(MissingDataError):
+        StackExchange.identity(config("askubuntu"))
 
 
 def test_the_archive_or_its_folder_below_the_data_root_is_found(tmp_path, monkeypatch):

@@ -111,11 +111,12 @@ class StackExchange:
 
     @classmethod
     def identity(cls, config: dict[str, Any]) -> dict[str, str]:
-        """Return the hash of the source files and the site in links: the key follows content, not path."""
-        try:
-            path = _locate(config["name"], config.get("path"), config.get("archive_url"))
-        except MissingDataError:
-            return {"content": f"unresolved:{config['name']}", "site": config.get("site") or ""}
+        """Return the hash of the source files and the site in links: the key follows content, not path.
+
+        Raises:
+            MissingDataError: the dump is not on this machine.
+        """
+        path = _locate(config["name"], config.get("path"), config.get("archive_url"))
         hashes = [(file.name.lower(), models.hash_file(file)) for file in archive.source_files(path)]
         if hashes[0][0].endswith(".7z"):
             hashes = [(".7z", hashes[0][1])]

@@ -16,6 +16,7 @@ from graphcontext.generate.prompt import Prompt
 
 _FENCE = re.compile(r"^```[\w-]*\n|\n?```\s*$")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\(?\d+[.)])\s+")
+_JSON_START = re.compile(r"\[\s*(?:\[|\{)|\{\s*\"")  # after words such as "Here is the JSON:"
 _NOTHING = frozenset(("none", "no triples", "no facts", "n/a"))
 
 
@@ -93,6 +94,8 @@ def parse_triples(text: str, was_cut: bool = False) -> Parsed:
     lines = [line for line in text.splitlines() if line.strip()]
     cut = lines.pop() if was_cut and len(lines) > 1 else None
     triples = [t for line in lines if (t := _triple(_BULLET.sub("", line).split("|"))) is not None]
+    if not triples and (start := _JSON_START.search(text)) is not None:
+        return _parse_json(text[start.start() :], was_cut)
     if not triples:
         kind = "truncated" if was_cut else "parse"
         return Parsed(fault=f'{kind}: no triple in "{text.splitlines()[0][:60]}"')

@@ -17,10 +17,10 @@ from graphcontext.data.records import Answer, Context, Corpus, Passage, Predicti
 _WORD = re.compile(r"\w[\w+#./-]*[\w+#]|\w")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'(`])")
 _STOP_WORDS = """
-a an the and or but if then of in on at to for from by with as is are was were be been being do does did have
-has had can could will would should may might must i you he she it we they me my your his her its our their this
-that these those there here what which who how when where why not no so than too very just also into out up down
-over about am any some all
+a an the and or but if then of in on at to for from by with as is are was were be been being do does did
+have has had can could will would should may might must i you he she it we they me my your his her its our
+their this that these those there here what which who how when where why not no so than too very just also
+into out up down over about am any some all
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 

@@ -231,8 +231,11 @@ def cells(wish: Request, config_dir: str | None = None) -> list[CellConfig]:
             if row.experiment is None:
                 continue
             base = [f"experiment={row.experiment}", *row.overrides, *dataset_cell(column)]
-            composed = compose_cached(wish.overrides, base, config_dir)
+            composed = compose_cached(wish.overrides, base, config_dir, lenient=True)
             found.append(CellConfig(row, column, composed))
+    everywhere = set.intersection(*(set(cell.composed.skipped) for cell in found)) if found else set()
+    if everywhere:  # no row has such a key: say so as a run would
+        compose_cached([o for o in wish.overrides if o.partition("=")[0] in everywhere], base, config_dir)
     return found
 
 
@@ -244,7 +247,8 @@ def configs(names: list[str], overrides: list[str], config_dir: str | None = Non
         raise InputError(f"one PAPER/ID, got {names}")
     wish = request(names[0], overrides, config_dir)
     if wish.spec.kind == "card":
-        return [(c.label, compose_cached(wish.overrides, dataset_cell(c), config_dir)) for c in columns(wish, config_dir)]
+        found = columns(wish, config_dir)
+        return [(c.label, compose_cached(wish.overrides, dataset_cell(c), config_dir)) for c in found]
     chosen = [c for c in cells(wish, config_dir) if c.row.name in wish.selected]
     return [(f"{c.row.name} on {c.column.label}", c.composed) for c in chosen]
 
@@ -253,6 +257,7 @@ def compose_cached(
     overrides: list[str] | tuple[str, ...],
     cell: list[str] | tuple[str, ...] = (),
     config_dir: str | None = None,
+    lenient: bool = False,
 ) -> Composed:
     """Compose, or read what was composed before from the same conf/ files and overrides.
 
@@ -260,14 +265,15 @@ def compose_cached(
         overrides: the user's.
         cell: the table cell's.
         config_dir: a conf tree of the user's own.
+        lenient: see :func:`graphcontext.config.compose`.
     """
     tree = [
         [str(p.relative_to(root)), hash_file(p)] for root in conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))
     ]
-    key = digest([__version__, tree, list(overrides), list(cell)])
+    key = digest([__version__, tree, list(overrides), list(cell), lenient])
     path = Path("store") / "composed" / f"{key}.json"
     if path.is_file():
         return Composed(**json.loads(path.read_text()))
-    composed = compose(overrides, cell, config_dir)
+    composed = compose(overrides, cell, config_dir, lenient)
     write_atomic(path, json.dumps(dataclasses.asdict(composed)))
     return composed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from graphcontext.component import instantiate
 from graphcontext.config import Composed
-from graphcontext.errors import GraphContextError, MissingDataError, MissingWeightsError
+from graphcontext.errors import InputError, MissingDataError
 from graphcontext.files import read_lines
-from graphcontext.pipeline import Keys, keys
+from graphcontext.pipeline import Keys, Pipeline, keys
 from graphcontext.plan import budgeted_limits
 from graphcontext.prepare import missing_models
-from graphcontext.runs import Run, describe, execute, run_path
+from graphcontext.runs import Run, describe, execute_all, run_path
+from graphcontext.store import Store, Workspace
 from graphcontext.table import expand
 from graphcontext.table.cells import Column, Measure, Row, TableResult
 from graphcontext.table.compare import Circumstances, Place, RowScores, Tolerance, make_cells
@@ -77,10 +76,10 @@ def make(name: str, overrides: Iterable[str], config_dir: str | None, root: Path
         return make_card(wish, config_dir, root)
     columns = expand.columns(wish, config_dir)
     lines = [_Line(cell, _paper(cell, config_dir)) for cell in expand.cells(wish, config_dir)]
-    _decide(lines, wish)
+    _decide(lines, wish, root)
     _apply_budget(lines, root)
     _drop_equal(lines)
-    _compute(lines, wish, root, quiet)
+    _compute(lines, root, quiet)
     return _write(wish, columns, lines, root)
 
 
@@ -90,7 +89,7 @@ def _paper(cell: CellConfig, config_dir: str | None) -> Composed:
     return expand.compose_cached(["scale=paper"], base, config_dir)
 
 
-def _decide(lines: list[_Line], wish: Request) -> None:
+def _decide(lines: list[_Line], wish: Request, root: Path) -> None:
     """Find the reason why a row cannot run, before anything is computed."""
     for line in lines:
         config = line.cell.composed.config
@@ -99,10 +98,11 @@ def _decide(lines: list[_Line], wish: Request) -> None:
         if missing:
             line.reason = f"no weights: {', '.join(missing)}"
             continue
-        for part in ("dataset", "graph", "retriever", "enhancer", "packing", "generator", "metric"):
-            instantiate(config[part], part)
         try:
-            line.keys = keys(config)
+            pipeline = Pipeline(config, Workspace(Store(root / "store"), quiet=True))
+            line.keys = pipeline.keys
+            if pipeline.workspace.store.artefact("corpus", line.keys.corpus).finished is None:
+                pipeline.data()
         except MissingDataError as error:
             if not line.cell.column.stands_for:
                 raise
@@ -136,20 +136,18 @@ def _drop_equal(lines: list[_Line]) -> None:
             line.reason = f"same stand-in as {owner}"
 
 
-def _compute(lines: list[_Line], wish: Request, root: Path, quiet: bool) -> None:
+def _compute(lines: list[_Line], root: Path, quiet: bool) -> None:
+    """Run what is to be run, stage by stage over all rows; a failed row keeps its reason, the others go on."""
     todo = [line for line in lines if line.reason is None and not _done(line, root)]
-    for number, line in enumerate(todo, 1):
-        if not quiet:
-            print(f"[{number}/{len(todo)}] {line.cell.row.label} on {line.cell.column.label}", file=sys.stderr)
-        try:
-            line.run = execute(line.cell.composed.config, root, quiet)
-            line.failed = line.run.metrics["n_failed"] > 0
-        except (MissingDataError, MissingWeightsError):
-            raise
-        except GraphContextError as error:
-            if error.exit_code == 2 and not line.cell.column.stands_for:
-                raise
-            line.reason, line.failed = f"failed: {error}", True
+    labels = [f"{line.cell.row.name} on {line.cell.column.label}" for line in todo]
+    results = execute_all([(label, line.cell.composed.config) for label, line in zip(labels, todo)], root, quiet)
+    for line, result in zip(todo, results):
+        if isinstance(result, Run):
+            line.run, line.failed = result, result.metrics["n_failed"] > 0
+        elif isinstance(result, InputError) and not line.cell.column.stands_for:
+            raise result  # about data that the user named
+        else:
+            line.reason, line.failed = f"failed: {result}", True
     for line in lines:  # rows that were not selected show what is done
         if line.reason == "not selected" and _done(line, root):
             line.reason = None
@@ -167,7 +165,7 @@ def _done(line: _Line, root: Path) -> bool:
 
 
 def _write(wish: Request, columns: list[expand.Column], lines: list[_Line], root: Path) -> Made:
-    from graphcontext.table.write import write
+    from graphcontext.table.render import write
 
     spec = wish.spec
     places = [
@@ -208,7 +206,7 @@ def _scale(lines: list[_Line]) -> str:
 
 
 def _line(lines: list[_Line], row: expand.Row, column: expand.Column) -> _Line | None:
-    return next((x for x in lines if x.cell.row is row and x.cell.column is column), None)
+    return next((x for x in lines if x.cell.row == row and x.cell.column == column), None)
 
 
 def _place(wish: Request, column: expand.Column, row: expand.Row, metric: str, line: _Line | None) -> Place:
@@ -244,9 +242,10 @@ def _footnotes(wish: Request, lines: list[_Line]) -> list[str]:
     """Return what must be read with the numbers: substitutions, thresholds, fall-backs, counts, signatures."""
     spec = wish.spec
     ran = [line for line in lines if line.run is not None and line.reason is None]
-    notes = footnotes([(line.cell.row.name, line.stand_in) for line in ran], spec.datasets)
+    notes = _dataset_notes(spec, ran)
+    notes += footnotes([(line.cell.row.name, line.stand_in) for line in ran])
     if any("extractor" in line.cell.composed.config["enhancer"] for line in ran) and "extractor" in spec.paper_choices:
-        notes.append(f"the paper's extractor is {spec.paper_choices['extractor']}: rows with the context enhancer use another")
+        notes.append(f"extractor: the paper's is {spec.paper_choices['extractor']}, ours another")
     if wish.overrides:
         notes.append(f"overrides: {' '.join(wish.overrides)}")
     common: dict[str, list[str]] = {}
@@ -259,13 +258,17 @@ def _footnotes(wish: Request, lines: list[_Line]) -> list[str]:
     for text, rows in common.items():
         notes.append(text if len(rows) == len(ran) else f"{text}: {', '.join(rows)}")
     signatures = {m["signature"] for line in ran for k, m in line.run.metrics["metrics"].items() if k in spec.metrics}
-    notes += [f"metric: {signature}" for signature in sorted(signatures)]
-    notes += [_test_note(wish.baseline)] if wish.baseline and ran else []
+    notes += [f"metric: {signature.replace('|', ', ')}" for signature in sorted(signatures)]
     return [*notes, *spec.notes]
 
 
-def _test_note(baseline: str) -> str:
-    return (
-        f"intervals: 95 % bootstrap over items; p: paired permutation against {baseline}, "
-        "Holm within data set and metric; bold: best, only where p_holm < .05"
-    )
+def _dataset_notes(spec: expand.Spec, lines: list[_Line]) -> list[str]:
+    """Say for which of the paper's data sets another stands in."""
+    found = {line.cell.column: [spec.datasets[d] for d in line.cell.column.stands_for] for line in lines}
+    notes = [
+        f"dataset: {column.dataset} stands in for {', '.join(labels)}"
+        for column, labels in found.items()
+        if labels and column.dataset not in column.stands_for
+    ]
+    own = [column.label for column, labels in found.items() if not labels]
+    return notes + [f"dataset: {label}, chosen by you: the paper has no numbers for it" for label in own]

@@ -92,17 +92,24 @@ def to_json(result: TableResult) -> str:
 
 
 def write(result: TableResult, stem: Path) -> tuple[Path, str]:
-    """Write ``stem``.md, .csv, .tex, .json and .png, each at once or not at all.
+    """Write ``stem``.md, .csv, .tex, .png and .json, each at once or not at all.
+
+    The JSON is written last: where it already has this content, the other files are this table's, and stay.
 
     Returns:
         The path of the Markdown file and its content.
     """
+    md, csv_, tex, png, json_ = (stem.parent / f"{stem.name}{end}" for end in (".md", ".csv", ".tex", ".png", ".json"))
+    content = to_json(result)
+    if all(p.is_file() for p in (md, csv_, tex, png, json_)) and json_.read_text() == content:
+        return md, md.read_text()
     markdown = to_markdown(result)
-    files: dict[str, str | bytes] = {"csv": to_csv(result), "tex": to_tex(result), "json": to_json(result)}
-    files |= {"png": to_png(result), "md": markdown}
-    for ending, content in files.items():
-        write_atomic(stem.parent / f"{stem.name}.{ending}", content)
-    return stem.parent / f"{stem.name}.md", markdown
+    write_atomic(md, markdown)
+    write_atomic(csv_, to_csv(result))
+    write_atomic(tex, to_tex(result))
+    write_atomic(png, to_png(result))
+    write_atomic(json_, content)
+    return md, markdown
 
 
 def escape_markdown(words: str) -> str:

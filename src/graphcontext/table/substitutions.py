@@ -44,26 +44,24 @@ def stand_ins(used: Composed, paper: Composed, metric: str | None = None) -> dic
     return found
 
 
-def footnotes(cells: Iterable[tuple[str, dict[str, tuple[str, str]]]], labels: dict[str, str]) -> list[str]:
-    """Return one sentence per substitution, with the rows it applies to where it is not all of them.
+def footnotes(cells: Iterable[tuple[str, dict[str, tuple[str, str]]]]) -> list[str]:
+    """Return one sentence per substitution but the data set's, with its rows where they are not all rows.
+
+    Roles that are filled alike are one substitution: ``llm: smollm2 stands in for llama2_13b``.
 
     Args:
         cells: (row, its stand-ins).
-        labels: dataset option → the paper's column label.
     """
-    seen: dict[tuple[str, str], tuple[set[str], list[str]]] = {}
     rows: list[str] = []
+    seen: dict[tuple[str, str, str], list[str]] = {}
     for row, found in cells:
         rows.append(row)
         for group, (theirs, ours) in found.items():
-            wanted, where = seen.setdefault((group, ours), (set(), []))
-            wanted.add(labels.get(theirs, theirs))
-            where.append(row)
+            kind = group.partition("@")[0]
+            if kind != "dataset":
+                seen.setdefault((kind, theirs, ours), []).append(row)
     notes = []
-    for (group, ours), (wanted, where) in seen.items():
-        kind, _, role = group.partition("@roles.")
-        what = f"{kind} ({role})" if role else kind
-        missing = set(rows) - set(where)
-        only = "" if not missing else f" (rows: {', '.join(dict.fromkeys(where))})"
-        notes.append(f"{what}: {ours} stands in for {', '.join(sorted(wanted))}{only}")
+    for (kind, theirs, ours), where in sorted(seen.items()):
+        only = "" if set(where) == set(rows) else f" (rows: {', '.join(dict.fromkeys(where))})"
+        notes.append(f"{kind}: {ours} stands in for {theirs}{only}")
     return notes
