@@ -1,0 +1,121 @@
+"""A tiny Llama with a tokenizer trained on the fly (0.02 s), and a stub that lists what it is asked."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphcontext.generate import causal_model
+from graphcontext.generate.chat import ChatRequest, ChatResponse
+from graphcontext.store import CallLog, Store, Workspace
+
+TEXTS = ["how do i list open ports", "use ss to list the ports", "the answer is here", "user assistant"]
+TEMPLATE = (
+    "{{ bos_token }}{% for m in messages %}{{ m['role'] }} {{ m['content'] }} {% endfor %}"
+    "{% if add_generation_prompt %}assistant {% endif %}"
+)
+
+
+def save_tiny_llama(folder: Path, template: str | None = TEMPLATE, tokenizer_adds_bos: bool = True) -> Path:
+    """Save a Llama of two layers with random weights and a word tokenizer."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    words = Tokenizer(models.WordLevel(unk_token="<unk>"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    special = ["<unk>", "<s>", "</s>", "<pad>"]
+    words.train_from_iterator(TEXTS, trainers.WordLevelTrainer(special_tokens=special))
+    if tokenizer_adds_bos:
+        words.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=words, unk_token="<unk>", bos_token="<s>", eos_token="</s>", pad_token="<pad>"
+    )
+    tokenizer.chat_template = template
+    config = LlamaConfig(
+        vocab_size=words.get_vocab_size(),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+        bos_token_id=1,
+        eos_token_id=2,
+        pad_token_id=3,
+    )
+    torch.manual_seed(0)
+    LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny_llama(tmp_path_factory.mktemp("tiny") / "llama")
+
+
+@pytest.fixture
+def make_tiny_llama(tmp_path: Path) -> Callable[..., Path]:
+    return lambda **options: save_tiny_llama(tmp_path / "llama", **options)
+
+
+@pytest.fixture(autouse=True)
+def _free_models() -> Any:
+    yield
+    causal_model.free()
+
+
+class StubLLM:
+    """Answers every request with ``reply(request)``; ``asked`` lists what reached it."""
+
+    def __init__(self, reply: Callable[[ChatRequest], ChatResponse], batch_size: int = 1, workers: int = 1):
+        self.reply, self.batch_size, self.workers = reply, batch_size, workers
+        self.workspace: Workspace | None = None
+        self.model, self.temperature = "stub", 0.0
+        self.asked: list[str] = []
+        self.batches: list[list[str]] = []
+        self._lock = threading.Lock()
+
+    def bind(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    def settings(self) -> dict[str, Any]:
+        return {"model": self.model, "temperature": self.temperature}
+
+    def draws_random(self) -> bool:
+        return self.temperature > 0
+
+    def length(self, request: ChatRequest) -> int:
+        return sum(len(m["content"]) for m in request.messages)
+
+    def complete(
+        self, requests: Sequence[ChatRequest], seeds: Sequence[int], max_new_tokens: int
+    ) -> list[ChatResponse]:
+        with self._lock:
+            self.batches.append([r.item for r in requests])
+        responses = []
+        for request in requests:
+            with self._lock:
+                self.asked.append(request.item)
+            responses.append(self.reply(request))
+        return responses
+
+    def chat(self, requests, role, max_new_tokens, check=None):
+        from graphcontext.generate.chat import answer
+
+        return answer(self, requests, role, max_new_tokens, check)
+
+
+@pytest.fixture
+def stub() -> type[StubLLM]:
+    return StubLLM
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(Store(tmp_path / "store"), CallLog(tmp_path / "calls.jsonl"))
