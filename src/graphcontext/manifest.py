@@ -16,8 +16,8 @@ from graphcontext.component import components, locate
 from graphcontext.files import digest
 
 LIBRARIES = (
-    *("torch", "transformers", "accelerate", "peft", "bitsandbytes", "numpy", "scipy", "scikit-learn"),
-    *("hydra-core", "omegaconf", "spacy", "bm25s", "rouge-score", "rouge-score-rs", "bert-score", "lxml"),
+    *("torch", "transformers", "accelerate", "peft", "bitsandbytes", "numpy", "scipy", "tokenizers"),
+    *("hydra-core", "omegaconf", "spacy", "rouge-score-rs", "lxml"),
 )
 
 
