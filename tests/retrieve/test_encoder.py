@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
+import graphcontext.retrieve.encoder as encoder_module
 from graphcontext.errors import InputError, MissingWeightsError
 from graphcontext.retrieve import encoder as module
 from graphcontext.retrieve import encoder_model
@@ -13,6 +14,12 @@ from graphcontext.retrieve.encoder import SentenceEncoder
 from graphcontext.store import Store, Workspace
 
 TEXTS = ["mount a drive", "", "ssh key", "how do I mount a network drive at boot", "x"]
+
+
+@pytest.fixture(autouse=True)
+def _cache_short_calls_too(monkeypatch):
+    monkeypatch.setattr(encoder_module, "CACHED_FROM", 1)
+
 
 
 @pytest.fixture(scope="session")

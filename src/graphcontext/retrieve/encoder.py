@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from graphcontext.store import Artefact, Workspace
 
 SHARD = 1024  # texts per shard file: the unit of resume
+CACHED_FROM = 65  # texts of one call that are worth an artefact: fewer are encoded again in a second or two
 
 
 class SentenceEncoder:
@@ -99,7 +100,7 @@ class SentenceEncoder:
         if kind not in self.prefixes:
             raise InputError(f"encode: kind={kind}{did_you_mean(kind, self.prefixes)}")
         prefixed = [self.prefixes[kind] + text for text in texts]
-        if self._workspace is None or not prefixed:
+        if self._workspace is None or len(prefixed) < CACHED_FROM:
             vectors = [self._encode_shard(shard) for _, shard in _shards(prefixed)]
             return np.concatenate(vectors) if vectors else np.zeros((0, self._load().dim), np.float32)
         artefact = self._workspace.store.artefact("embeddings", self._key(prefixed))
@@ -131,6 +132,10 @@ class SentenceEncoder:
 
         from graphcontext.files import write_atomic
 
+        target = artefact.path / "vectors.npy"
+        if target.is_file():  # joined by a process that was killed before it could say so
+            artefact.finish({"n": len(prefixed), "dim": int(np.load(target, mmap_mode="r").shape[1])})
+            return
         paths = []
         hidden = None if len(prefixed) > SHARD else True
         with tqdm(total=len(prefixed), desc="embeddings", unit="text", disable=hidden, leave=False) as bar:
@@ -142,7 +147,7 @@ class SentenceEncoder:
                     write_atomic(path, stream.getvalue())
                 paths.append(path)
                 bar.update(len(shard))
-        dim = _join(paths, artefact.path / "vectors.npy", len(prefixed))
+        dim = _join(paths, target, len(prefixed))
         for path in paths:
             path.unlink()
         artefact.finish({"n": len(prefixed), "dim": dim})
