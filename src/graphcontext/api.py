@@ -46,7 +46,7 @@ def ask(
 
 
 def table(name: str, *overrides: str, config_dir: str | None = None, root: str | Path = ".", quiet: bool = True) -> Any:
-    """Compute what a table lacks and write it; returns a :class:`graphcontext.table.make.Made`."""
+    """Compute what a table lacks and write it; returns a :class:`graphcontext.table.cells.Made`."""
     from graphcontext.table.make import make
 
     return make(name, overrides, config_dir, Path(root), quiet)

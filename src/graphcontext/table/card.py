@@ -13,8 +13,7 @@ from graphcontext.files import write_atomic
 from graphcontext.pipeline import Pipeline
 from graphcontext.store import Store, Workspace
 from graphcontext.table import expand
-from graphcontext.table.cells import Cell
-from graphcontext.table.make import Made
+from graphcontext.table.cells import Cell, Made
 
 COUNTS = ("kept", "pool", "scored_candidates", "answers_in_pool")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from graphcontext.errors import InputError, did_you_mean
 
@@ -133,6 +134,23 @@ class TableResult:
         """Return the rows that have a cell under one data set and metric, in order."""
         found = ((row, self.cell(row, column, metric)) for row in self.rows)
         return [(row, cell) for row, cell in found if cell is not None]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A table that was written.
+
+    Args:
+        path: the markdown file.
+        markdown: its content.
+        result: the table, None for a data set card.
+        n_failed: cells whose run failed in whole or in part.
+    """
+
+    path: Path
+    markdown: str
+    result: TableResult | None
+    n_failed: int
 
 
 def best_rows(cells: Iterable[Cell], higher_is_better: bool = True) -> set[str]:

@@ -18,29 +18,13 @@ from graphcontext.prepare import missing_models
 from graphcontext.runs import Run, describe, execute_all, run_path
 from graphcontext.store import Store, Workspace
 from graphcontext.table import expand
-from graphcontext.table.cells import Column, Measure, Row, TableResult
+from graphcontext.table.card import make_card
+from graphcontext.table.cells import Column, Made, Measure, Row, TableResult
 from graphcontext.table.compare import Circumstances, Place, RowScores, Tolerance, make_cells
 from graphcontext.table.expand import CellConfig, Request
 from graphcontext.table.substitutions import footnotes, stand_ins
 
 SEED = 20240112  # of intervals and tests: fixed, so that a table is the same each time it is shown
-
-
-@dataclass(frozen=True)
-class Made:
-    """A table that was written.
-
-    Args:
-        path: the markdown file.
-        markdown: its content.
-        result: the table, None for a data set card.
-        n_failed: cells whose run failed in whole or in part.
-    """
-
-    path: Path
-    markdown: str
-    result: TableResult | None
-    n_failed: int
 
 
 @dataclass
@@ -71,8 +55,6 @@ def make(name: str, overrides: Iterable[str], config_dir: str | None, root: Path
     """
     wish = expand.request(name, list(overrides), config_dir)
     if wish.spec.kind == "card":
-        from graphcontext.table.card import make_card
-
         return make_card(wish, config_dir, root)
     columns = expand.columns(wish, config_dir)
     lines = [_Line(cell, _paper(cell, config_dir)) for cell in expand.cells(wish, config_dir)]
