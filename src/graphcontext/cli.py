@@ -57,7 +57,9 @@ def parser() -> argparse.ArgumentParser:
     parsed.add_argument("--config-dir", metavar="DIR", help="a conf tree of your own; DIR/.. is importable")
     parsed.add_argument("--item", metavar="ID", help="show: one item, by its id or the beginning of it")
     parsed.add_argument("--html", metavar="FILE", help="show: write a page instead of text")
-    parsed.add_argument("-m", "--multirun", action="store_true", help="run: every combination of comma-separated values")
+    parsed.add_argument(
+        "-m", "--multirun", action="store_true", help="run: every combination of comma-separated values"
+    )
     parsed.add_argument("--quiet", action="store_true", help="no progress bars")
     parsed.add_argument("--version", action="store_true", help="print the version")
     return parsed

@@ -63,7 +63,10 @@ def _items(first: Run, second: Run, shared: list[str], metrics: list[str], most:
     for heading, chosen in (("B better", ordered[::-1]), ("A better", ordered)):
         sign = 1 if heading == "B better" else -1
         listed = [i for i in chosen if sign * (b[i][metric] - a[i][metric]) > 0][:most]
-        lines += ["", f"{heading} by {metric}: {len([i for i in shared if sign * (b[i][metric] - a[i][metric]) > 0])} items"]
+        lines += [
+            "",
+            f"{heading} by {metric}: {len([i for i in shared if sign * (b[i][metric] - a[i][metric]) > 0])} items",
+        ]
         lines += [f"  {b[i][metric] - a[i][metric]:+.4f}  {i}  {titles[i][:70]}" for i in listed]
     lines += ["", f"look: graphcontext show {first.path.name} {second.path.name} --item ID"]
     return lines

@@ -87,6 +87,7 @@ def _ends_with_newline(stream: Any) -> bool:
 
 
 def disk_error(error: OSError, path: Path) -> GraphContextError:
+    """Return the one-line error for a file that could not be written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return RunError(f"disk full while writing {path}; free some space and run again: it goes on from there")
     return RunError(f"cannot write {path}: {error.strerror}")

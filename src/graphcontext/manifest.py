@@ -44,7 +44,11 @@ def manifest(config: dict[str, Any], stages: dict[str, dict[str, Any]], corpora:
         "models": models(config),
         "prompts": {p: digest(v) for p, v in _prompts(config)},
         "corpora": corpora,
-        "seeds": {"seed": config["seed"], "sample_index": config["sample_index"], "dataset": config["dataset"].get("seed")},
+        "seeds": {
+            "seed": config["seed"],
+            "sample_index": config["sample_index"],
+            "dataset": config["dataset"].get("seed"),
+        },
         "batch_sizes": _named(config, "batch_size"),
         "dtypes": _named(config, "dtype"),
         "stages": stages,

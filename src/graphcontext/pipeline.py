@@ -32,7 +32,7 @@ from graphcontext.errors import InputError
 from graphcontext.files import digest, jsonl, read_lines, write_atomic
 from graphcontext.items import run_items
 from graphcontext.manifest import peak_memory
-from graphcontext.store import Artefact, Store, Workspace
+from graphcontext.store import Artefact, Workspace
 
 CHUNK = 64  # items per chunk of a resumable stage: a kill costs one chunk at most, and no answered LLM call
 
@@ -193,7 +193,9 @@ class Pipeline:
 
             def make(artefact: Artefact, name: str = name) -> dict[str, Any]:
                 rows = self.parts["metric"][name].score(data.questions, predictions, rankings, contexts)
-                lines = [{"id": q.id, "status": p.status, **row} for q, p, row in zip(data.questions, predictions, rows)]
+                lines = [
+                    {"id": q.id, "status": p.status, **row} for q, p, row in zip(data.questions, predictions, rows)
+                ]
                 write_atomic(artefact.path / "scores.jsonl", jsonl(lines))
                 return {"signature": self.parts["metric"][name].signature}
 

@@ -161,7 +161,7 @@ def _context_tokens(config: dict[str, Any], known: Size) -> float:
 def _speed(node: dict[str, Any]) -> tuple[str, dict[str, float]]:
     """Return (device, tokens per second) for this machine, else for what the model's YAML knows."""
     speeds = (node.get("plan") or {}).get("tokens_per_second") or {}
-    for device in (["gpu", "cpu"] if _has_gpu() else ["cpu", "gpu"]):
+    for device in ["gpu", "cpu"] if _has_gpu() else ["cpu", "gpu"]:
         if device in speeds:
             return device, speeds[device]
     return "api", speeds.get("api") or {"prefill": 5000.0, "decode": 60.0}

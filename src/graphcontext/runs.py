@@ -104,7 +104,9 @@ def execute_all(
         root: the working folder.
         quiet: no progress.
     """
-    jobs = [_Job(label, Pipeline(config, Workspace(Store(Path(root) / "store"), quiet=quiet))) for label, config in configs]
+    jobs = [
+        _Job(label, Pipeline(config, Workspace(Store(Path(root) / "store"), quiet=quiet))) for label, config in configs
+    ]
     for stage in (_Job.retrieve, _Job.enhance, _Job.generate, _Job.score):
         for job in jobs:
             job.attempt(stage)

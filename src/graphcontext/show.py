@@ -109,9 +109,7 @@ def write_html(runs: list[Run], item: str | None, path: str) -> Path:
             if one not in titles or not any(q.id == one for q in run.questions()):
                 columns.append(f"<div><b>{html.escape(name(run))}</b><p>not in this run</p></div>")
                 continue
-            parts = "".join(
-                f"<h4>{html.escape(h)}</h4><pre>{html.escape(b)}</pre>" for h, b in _item_parts(run, one)
-            )
+            parts = "".join(f"<h4>{html.escape(h)}</h4><pre>{html.escape(b)}</pre>" for h, b in _item_parts(run, one))
             columns.append(f"<div><b>{html.escape(name(run))}</b>{parts}</div>")
         is_open = " open" if item else ""
         sections.append(

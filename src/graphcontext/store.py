@@ -144,7 +144,9 @@ class Workspace:
         from tqdm import tqdm
 
         hidden = self.quiet or not sys.stderr.isatty()
-        with tqdm(total=total, desc=f"{artefact.stage} {self.label}".strip(), unit="item", disable=hidden, file=sys.stderr) as bar:
+        with tqdm(
+            total=total, desc=f"{artefact.stage} {self.label}".strip(), unit="item", disable=hidden, file=sys.stderr
+        ) as bar:
             self.calls = CallLog(artefact.path / "calls.jsonl", lambda n: bar.set_postfix_str(f"calls={n}"))
             try:
                 yield bar.update

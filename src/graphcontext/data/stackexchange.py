@@ -17,7 +17,7 @@ from graphcontext.data.filters import Filtered, Item, Rules, filter_threads
 from graphcontext.data.loaded import Loaded
 from graphcontext.data.location import data_path
 from graphcontext.data.records import Corpus, Passage, Question, Source, content_id
-from graphcontext.errors import InputError, MissingDataError, did_you_mean
+from graphcontext.errors import InputError, did_you_mean
 
 SPLITS = ("auto", "test", "validation", "train")
 

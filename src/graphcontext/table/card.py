@@ -45,11 +45,15 @@ def make_card(wish: expand.Request, config_dir: str | None, root: Path) -> Made:
         if stands:
             parts += [f"stands in for {', '.join(stands)}", ""]
         status = "stand-in" if stands or not column.stands_for else "not reported"
-        cells += [Cell(key, column.dataset, "count", value=float(card[key]), n=card[key], status=status) for key in COUNTS]
+        cells += [
+            Cell(key, column.dataset, "count", value=float(card[key]), n=card[key], status=status) for key in COUNTS
+        ]
     parts += [f"- {note}" for note in wish.spec.notes]
     path = root / "results" / scale / f"{wish.spec.name}{wish.suffix}.md"
     markdown = "\n".join(parts) + "\n"
     data: dict[str, Any] = {"table": wish.spec.name, "scale": scale, "footnotes": list(wish.spec.notes)}
     write_atomic(path, markdown)
-    write_atomic(path.with_suffix(".json"), json.dumps({**data, "cells": [dataclasses.asdict(c) for c in cells]}, indent=1))
+    write_atomic(
+        path.with_suffix(".json"), json.dumps({**data, "cells": [dataclasses.asdict(c) for c in cells]}, indent=1)
+    )
     return Made(path, markdown, None, 0)
