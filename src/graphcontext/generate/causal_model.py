@@ -94,7 +94,9 @@ class CausalModel:
             return
         import torch
         from transformers import AutoModelForCausalLM
+        from transformers.utils.logging import disable_progress_bar
 
+        disable_progress_bar()  # one bar per stage, and that is the stage's own
         on_gpu = self.device != "cpu" and torch.cuda.is_available()
         if self.device.startswith("cuda") and not on_gpu:
             raise InputError(f"llm.device={self.device}, but torch sees no GPU here; allowed: auto, cpu")
