@@ -41,7 +41,7 @@ def test_an_embedded_model_lies_in_a_folder_named_by_the_wheels_hash(tmp_path: P
 
 def test_the_key_of_an_embedded_model_needs_no_file(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GRAPHCONTEXT_HOME", str(tmp_path))
-    assert identity("smollm2") == {"model": "smollm2", "weights": EMBEDDED["smollm2"].sha256}
+    assert identity("smollm2") == {"model": "smollm2", "weights": EMBEDDED["smollm2"].sha256 + "-v1"}
 
 
 def test_a_folder_is_named_by_the_hash_of_its_files_not_by_its_place(folder: Path, tmp_path: Path) -> None:

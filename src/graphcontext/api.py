@@ -40,9 +40,7 @@ def ask(
     """Answer one question from a data set's pool; returns a :class:`graphcontext.ask.Asked`."""
     from graphcontext.ask import ask as _ask
 
-    config = _compose(overrides, config_dir=config_dir).config
-    check_models(config)
-    return _ask(question, config, root, quiet)
+    return _ask(question, _compose(overrides, config_dir=config_dir).config, root, quiet)
 
 
 def table(name: str, *overrides: str, config_dir: str | None = None, root: str | Path = ".", quiet: bool = True) -> Any:

@@ -69,8 +69,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     debug = "debug=true" in given
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: on shared cores spinning threads cost most
     try:
-        return _dispatch([a for a in given if a not in ("debug=true", "debug=false")])
+        code = _dispatch([a for a in given if a not in ("debug=true", "debug=false")])
+        sys.stdout.flush()  # a reader that went away, or a full disk, is met here and not at exit
+        return code
     except GraphContextError as error:
         if debug:
             raise
@@ -83,9 +86,11 @@ def main(arguments: list[str] | None = None) -> int:
         print("interrupted; the same command goes on from here", file=sys.stderr)
         return 130
     except OSError as error:
-        if debug or not error.filename:
+        if debug:
             raise
-        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
+        print(f"error: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
+        if not error.filename:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 
 
@@ -109,7 +114,7 @@ def _dispatch(arguments: list[str]) -> int:
     if verb != "ask":
         names, overrides = [w for w in words if "=" not in w], [w for w in words if "=" in w]
     else:
-        names = [w for w in words if not re.match(r"^[\w@./]+=\S*$", w)]
+        names = [w for w in words if not re.match(r"^([\w@./]+=\S*|[\w.]*path=.*)$", w)]
         overrides = [w for w in words if w not in names]
     from graphcontext import commands
 

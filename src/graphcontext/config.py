@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from graphcontext.component import check_type
 from graphcontext.errors import InputError, did_you_mean
 
 ROLES = ("answer", "agent", "extractor", "reporter", "planner", "judge", "grader")
 
 STAGES = ("dataset", "graph", "retriever", "enhancer", "packing", "generator")  # one component each
+ROOT_KINDS = {"seed": "int", "sample_index": "int", "budget.hours": "float | None"}
 SECRET = re.compile(r"(^|_)(api_?key|token|secret|password|credentials?)$", re.IGNORECASE)
 
 
@@ -135,6 +137,9 @@ def compose(
                 raise
             skipped.append(key)
     resolved, choices = _resolve(composed), _choices(composed)
+    for key, kinds in ROOT_KINDS.items():
+        parent, _, last = key.rpartition(".")
+        check_type(key, (resolved[parent] if parent else resolved)[last], kinds)
     for name in STAGES:
         if not isinstance(resolved.get(name), dict) or "_target_" not in resolved[name]:
             raise InputError(f"{name}={choices.get(name)}: its YAML names no class (_target_: package.module.Class)")

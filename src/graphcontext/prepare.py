@@ -20,11 +20,12 @@ from typing import Any
 from graphcontext.component import components, locate
 from graphcontext.config import Composed
 from graphcontext.data.card import card_markdown
+from graphcontext.data.tokenizer import WORDS
 from graphcontext.errors import InputError, MissingDataError, MissingWeightsError, RunError
 from graphcontext.files import write_atomic
 from graphcontext.lease import Lease
 from graphcontext.models import EMBEDDED, embedded_folder, hash_file, home, is_available
-from graphcontext.pipeline import Pipeline
+from graphcontext.pipeline import Pipeline, build_parts
 from graphcontext.store import Store, Workspace
 
 
@@ -106,7 +107,7 @@ def needed_models(config: dict[str, Any]) -> list[tuple[str, str | None]]:
     used = [config[k] for k in ("retriever", "enhancer", "packing", "generator", "metric")]
     if locate(config["retriever"]["_target_"], "retriever").needs_graph:
         used.append(config["graph"])
-    nodes = [n for n in components(used) if n.get("model") and "base_url" not in n]
+    nodes = [n for n in components(used) if n.get("model") not in (None, WORDS) and "base_url" not in n]
     return list(dict.fromkeys((str(n["model"]), n.get("revision")) for n in nodes))
 
 
@@ -118,11 +119,13 @@ def missing_models(config: dict[str, Any]) -> list[str]:
 
 
 def check_models(config: dict[str, Any]) -> None:
-    """Check that a run's models are on this machine, before anything is computed.
+    """Check a run's arguments and that its models are on this machine, before anything is computed.
 
     Raises:
+        InputError: a component refuses an argument.
         MissingWeightsError: naming them and the command that fetches them.
     """
+    build_parts(config)
     missing = missing_models(config)
     if missing:
         raise MissingWeightsError(f"no weights: {', '.join(missing)}; fetch models with: graphcontext prepare")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,8 +196,11 @@ def _write(run: Run, pipeline: Pipeline, data: Any, predictions: list[Prediction
         row: dict[str, Any] = {"id": prediction.id, "status": prediction.status}
         if prediction.reason:
             row["reason"] = prediction.reason
-        for per_item in scores.values():
-            row |= per_item[index]
+        for name, per_item in scores.items():
+            given = per_item[index]
+            if given[name] is None or math.isnan(given[name]):  # as in summarise: it scores 0 and stays in the mean
+                row |= {"status": "failed", "reason": f"metric {name} gave no score"}
+            row |= {k: 0.0 if v is None or math.isnan(v) else v for k, v in given.items()}
         rows.append(row)
     flat = {name: [s[name] for s in per_item] for name, per_item in scores.items()}
     seed = int(digest(sorted(signatures))[:8], 16)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from graphcontext import models
 
+WORDS = "words"
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
@@ -14,7 +15,8 @@ class ModelTokenizer:
     """Counts the tokens of a model's own tokenizer, special ones left out.
 
     Args:
-        model: embedded name, local folder, or hub name.
+        model: embedded name, local folder, or hub name; ``words`` counts as :class:`Words` does, for models
+            behind an API, whose tokenizer is not here.
         revision: hub commit; null for embedded models and folders.
 
     Raises:
@@ -31,10 +33,14 @@ class ModelTokenizer:
     @classmethod
     def identity(cls, config: dict[str, Any]) -> dict[str, Any]:
         """Return the hash of the model's files."""
+        if config["model"] == WORDS:
+            return {}
         return models.identity(config["model"], config.get("revision"))
 
     def count(self, text: str) -> int:
         """Return the number of tokens of ``text``."""
+        if self.model == WORDS:
+            return Words().count(text)
         if self._tokenizer is None:
             from transformers import AutoTokenizer
 

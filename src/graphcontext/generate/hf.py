@@ -87,6 +87,9 @@ class HuggingFaceLLM:
     def identity(cls, config: dict[str, Any]) -> dict[str, Any]:
         """Return the hash of the weights, and of the adapter's files."""
         facts: dict[str, Any] = models.identity(config["model"], config.get("revision"))
+        if config.get("dtype", "auto") == "auto":  # what it is on this machine: results differ, so keys do
+            on_gpu = config.get("device", "auto") != "cpu" and models.has_gpu()
+            facts["dtype"] = "bfloat16" if on_gpu else "float32"
         if config.get("adapter"):
             facts["adapter"] = models.identity(config["adapter"])["weights"]
         return facts

@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from graphcontext.data.tokenizer import WORDS, ModelTokenizer
 from graphcontext.errors import InputError, RunError
 from graphcontext.generate.chat import ChatRequest, ChatResponse, Check, answer
 from graphcontext.generate.hf import check_decoding
@@ -34,8 +35,9 @@ class OpenAILLM:
         context_window: for planning; the server itself refuses longer prompts (execution).
         parameters: number of weights where known, for planning (execution).
         plan: prices and speeds, for planning (execution).
+        tokenizer: ``words``, or a folder or hub name: what ``tokenizer=llm`` and the rate limit count with (execution).
         requests_per_minute: at most; null is no limit (execution).
-        tokens_per_minute: prompt and answer, estimated at 4 characters a token; null is no limit (execution).
+        tokens_per_minute: prompt and answer; null is no limit (execution).
         max_retries: further tries after a fault that may pass (execution).
         timeout: seconds without a byte (execution).
         workers: requests at once (execution).
@@ -46,7 +48,7 @@ class OpenAILLM:
 
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset(
-        {"context_window", "parameters", "plan", "requests_per_minute", "tokens_per_minute"}
+        {"context_window", "parameters", "plan", "tokenizer", "requests_per_minute", "tokens_per_minute"}
         | {"max_retries", "timeout", "workers"}
     )
     batch_size: ClassVar[int] = 1
@@ -61,6 +63,7 @@ class OpenAILLM:
         context_window: int | None = None,
         parameters: int | None = None,
         plan: dict[str, Any] | None = None,
+        tokenizer: str = WORDS,
         requests_per_minute: float | None = None,
         tokens_per_minute: float | None = None,
         max_retries: int = 5,
@@ -78,6 +81,7 @@ class OpenAILLM:
         self.temperature, self.top_p, self.context_window = temperature, top_p, context_window
         self.parameters, self.plan = parameters, plan or {}
         self.max_retries, self.timeout, self.workers = max_retries, timeout, workers
+        self.tokenizer = ModelTokenizer(tokenizer)
         self.limit = RateLimit(requests_per_minute, tokens_per_minute)
         self.workspace: Any = None
         self._client: Any = None
@@ -113,8 +117,8 @@ class OpenAILLM:
         return answer(self, requests, role, max_new_tokens, check)
 
     def count_tokens(self, text: str) -> int:
-        """Return an estimate: 4 characters a token."""
-        return (len(text) + 3) // 4
+        """Return the number of tokens by ``tokenizer``: an estimate where that is ``words``."""
+        return self.tokenizer.count(text)
 
     def length(self, request: ChatRequest) -> int:
         """Return the number of characters."""

@@ -13,8 +13,10 @@ from graphcontext.config import Composed, compose, conf_dirs, options
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.files import digest, write_atomic
 from graphcontext.models import hash_file
+from graphcontext.table.cells import UNITS
 
 KINDS = ("untrained", "supervised")
+DATA_ALONE = ("retriever=none", "enhancer=none", "generator=none", "tokenizer=words", "metric=[]")  # of a card
 
 
 @dataclass(frozen=True)
@@ -85,13 +87,14 @@ class CellConfig:
 
 @dataclass(frozen=True)
 class Request:
-    """A table as the user asked for it."""
+    """A table as the user asked for it; ``root`` is the working folder, which holds ``store/``."""
 
     spec: Spec
     overrides: tuple[str, ...]
     selected: tuple[str, ...]
     baseline: str | None
     suffix: str
+    root: Path = Path(".")
 
 
 def load_spec(name: str, config_dir: str | None = None) -> Spec:
@@ -106,16 +109,50 @@ def load_spec(name: str, config_dir: str | None = None) -> Spec:
     if name not in allowed:
         raise InputError(f"table {name!r}: no such table{did_you_mean(name, allowed, most=70)}")
     path = next(r / "table" / f"{name}.yaml" for r in conf_dirs(config_dir) if (r / "table" / f"{name}.yaml").is_file())
-    raw = yaml.safe_load(path.read_text())
-    rows = tuple(_build(Row, row, f"{path.name} row") for row in raw.pop("rows", []))
+    try:
+        raw = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: {' '.join(str(error).split())}") from error
+    if not isinstance(raw, dict):
+        raise InputError(f"{path}: a table's YAML holds keys ({', '.join(f.name for f in dataclasses.fields(Spec))})")
+    rows = tuple(_build(Row, row, f"{path.name} row") for row in raw.pop("rows", None) or [])
     spec = _build(Spec, {"name": name, **raw, "rows": rows}, path.name)
-    for row in spec.rows:
-        if row.kind not in KINDS:
-            raise InputError(f"{path.name}, row {row.name}: kind {row.kind!r}{did_you_mean(row.kind, KINDS)}")
+    _check_spec(spec, path.name, config_dir)
     return spec
 
 
+def _check_spec(spec: Spec, where: str, config_dir: str | None) -> None:
+    """Check the names in a table's YAML against each other and against the config groups."""
+    names = [row.name for row in spec.rows]
+    allowed: list[tuple[str, str, Any]] = [
+        *((f"{where}, row {row.name}: kind", row.kind, KINDS) for row in spec.rows),
+        *((f"{where}: dataset", d, options("dataset", config_dir)) for d in spec.datasets),
+        *((f"{where}: metric", m, [*options("metric", config_dir), *spec.missing_metrics]) for m in spec.metrics),
+        *((f"{where}: tolerance", key, ("close",)) for key in spec.tolerance),
+        (f"{where}: unit", spec.unit, UNITS),
+        (f"{where}: kind", spec.kind, ("scores", "card")),
+    ]
+    if spec.baseline is not None:
+        allowed.append((f"{where}: baseline", spec.baseline, names))
+    for row in spec.rows:
+        at = f"{where}, row {row.name}"
+        if row.experiment is not None:
+            allowed.append((f"{at}: experiment", row.experiment, options("experiment", config_dir)))
+        allowed += [(f"{at}: reported", d, spec.datasets) for d in row.reported]
+        allowed += [(f"{at}: reported", m, spec.metrics) for numbers in row.reported.values() for m in numbers]
+        if (row.experiment is None) == (row.not_run is None):
+            raise InputError(f"{at}: it needs an experiment, or the reason why it is not_run")
+    for what, name, names_allowed in allowed:
+        if name not in names_allowed:
+            raise InputError(f"{what} {name!r} is unknown{did_you_mean(str(name), names_allowed)}")
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise InputError(f"{where}: two rows are named {twice[0]}")
+
+
 def _build(cls: type, raw: dict[str, Any], where: str) -> Any:
+    if not isinstance(raw, dict):
+        raise InputError(f"{where}: {raw!r} has no keys")
     known = {f.name: f for f in dataclasses.fields(cls)}
     for key in raw:
         if key not in known:
@@ -126,11 +163,14 @@ def _build(cls: type, raw: dict[str, Any], where: str) -> Any:
         raise InputError(f"{where}: {error}") from error
 
 
-def request(name: str, overrides: list[str] | tuple[str, ...], config_dir: str | None = None) -> Request:
+def request(
+    name: str, overrides: list[str] | tuple[str, ...], config_dir: str | None = None, root: Path | str = "."
+) -> Request:
     """Split ``table.*`` keys from the overrides and check them.
 
     Raises:
-        InputError: an unknown row, or an override that names the axis of the rows without ``table.rows``.
+        InputError: an unknown row, an override that names the axis of the rows without ``table.rows``, or a
+            ``dataset.path`` without the data set that it is of.
     """
     spec = load_spec(name, config_dir)
     settings: dict[str, str] = {}
@@ -148,8 +188,9 @@ def request(name: str, overrides: list[str] | tuple[str, ...], config_dir: str |
     baseline = settings.get("table.baseline", spec.baseline)
     if baseline not in (None, "null", *names):
         raise InputError(f"table.baseline={baseline}: no such row{did_you_mean(str(baseline), names, most=20)}")
-    _check_axes(spec, rest, "table.rows" in settings)
-    return Request(spec, tuple(rest), selected, None if baseline == "null" else baseline, _suffix(rest))
+    _check_axes(spec, rest, "table.rows" in settings, config_dir)
+    suffix = _suffix(spec, rest)
+    return Request(spec, tuple(rest), selected, None if baseline == "null" else baseline, suffix, Path(root))
 
 
 def _select(spec: Spec, value: str | None, names: list[str]) -> tuple[str, ...]:
@@ -167,12 +208,12 @@ def _select(spec: Spec, value: str | None, names: list[str]) -> tuple[str, ...]:
     return tuple(selected)
 
 
-def _check_axes(spec: Spec, overrides: list[str], rows_chosen: bool) -> None:
+def _check_axes(spec: Spec, overrides: list[str], rows_chosen: bool, config_dir: str | None) -> None:
     """Refuse an override of a group in which the rows differ: it would make them one row under many names."""
     axes = {"experiment"}
     for row in spec.rows:
         if row.experiment:
-            axes |= experiment_groups(row.experiment)
+            axes |= experiment_groups(row.experiment, config_dir)
         axes |= {o.partition("=")[0] for o in row.overrides}
     for text in overrides:
         key = text.partition("=")[0]
@@ -196,23 +237,31 @@ def experiment_groups(experiment: str, config_dir: str | None = None) -> set[str
     return set()
 
 
-def _suffix(overrides: list[str]) -> str:
+def _suffix(spec: Spec, overrides: list[str]) -> str:
     """Return ``@<dataset>[-<last path part>]`` where the user chose the data set."""
-    given = dict(o.split("=", 1) for o in overrides)
-    if "dataset" not in given:
-        return ""
+    given = _given(overrides)
     path = given.get("dataset.path", "").strip("'\"")
-    return f"@{given['dataset']}" + (f"-{Path(path).name}" if path and path != "null" else "")
+    own = path not in ("", "null")
+    if "dataset" not in given:
+        if own:
+            named = f"dataset=NAME dataset.path={path}"
+            raise InputError(f"dataset.path={path}: {spec.name} has several data sets; say which one it is of: {named}")
+        return ""
+    return f"@{given['dataset']}" + (f"-{Path(path).name}" if own else "")
+
+
+def _given(overrides: list[str] | tuple[str, ...]) -> dict[str, str]:
+    return {key: value for key, _, value in (text.partition("=") for text in overrides)}
 
 
 def columns(wish: Request, config_dir: str | None = None) -> list[Column]:
     """Return the dataset columns: paper's data sets that the scale maps to one stand-in fall together."""
-    given = dict(o.split("=", 1) for o in wish.overrides)
+    given = _given(wish.overrides)
     if "dataset" in given:
         return [Column(given["dataset"], (wish.suffix[1:]), ())]
     found: dict[str, list[str]] = {}
     for dataset in wish.spec.datasets:
-        used = compose_cached(wish.overrides, (f"dataset={dataset}",), config_dir)
+        used = compose_cached(wish.overrides, (f"dataset={dataset}",), config_dir, lenient=True, root=wish.root)
         found.setdefault(str(used.choices["dataset"]), []).append(dataset)
     labels = wish.spec.datasets
     return [Column(d, labels.get(d, d), tuple(of)) for d, of in found.items()]
@@ -224,19 +273,34 @@ def dataset_cell(column: Column) -> list[str]:
 
 
 def cells(wish: Request, config_dir: str | None = None) -> list[CellConfig]:
-    """Compose the config of each row that has an experiment, on each column."""
+    """Compose the config of each row that has an experiment, on each column.
+
+    Raises:
+        InputError: a key that no chosen row has, or an override in the table's YAML that its row lacks.
+    """
     found = []
+    typed = {key.partition("@")[0] for key in _given(wish.overrides)}
     for column in columns(wish, config_dir):
         for row in wish.spec.rows:
             if row.experiment is None:
                 continue
-            base = [f"experiment={row.experiment}", *row.overrides, *dataset_cell(column)]
-            composed = compose_cached(wish.overrides, base, config_dir, lenient=True)
+            base = _base(row, column)
+            composed = compose_cached(wish.overrides, base, config_dir, lenient=True, root=wish.root)
+            for text in row.overrides:
+                key = text.partition("=")[0]
+                if key in composed.skipped and key.partition(".")[0] not in typed:
+                    compose_cached((), base, config_dir, root=wish.root)
             found.append(CellConfig(row, column, composed))
-    everywhere = set.intersection(*(set(cell.composed.skipped) for cell in found)) if found else set()
-    if everywhere:  # no row has such a key: say so as a run would
-        compose_cached([o for o in wish.overrides if o.partition("=")[0] in everywhere], base, config_dir)
+    chosen = [cell for cell in found if cell.row.name in wish.selected]
+    everywhere = set.intersection(*(set(cell.composed.skipped) for cell in chosen)) if chosen else set()
+    lost = [text for text in wish.overrides if text.partition("=")[0] in everywhere]
+    if lost:  # no chosen row has such a key: say so as a run would
+        compose_cached(lost, _base(chosen[0].row, chosen[0].column), config_dir, root=wish.root)
     return found
+
+
+def _base(row: Row, column: Column) -> list[str]:
+    return [f"experiment={row.experiment}", *row.overrides, *dataset_cell(column)]
 
 
 def configs(names: list[str], overrides: list[str], config_dir: str | None = None) -> list[tuple[str, Composed]]:
@@ -246,9 +310,9 @@ def configs(names: list[str], overrides: list[str], config_dir: str | None = Non
     if len(names) > 1:
         raise InputError(f"one PAPER/ID, got {names}")
     wish = request(names[0], overrides, config_dir)
-    if wish.spec.kind == "card":
+    if wish.spec.kind == "card":  # needs data alone
         found = columns(wish, config_dir)
-        return [(c.label, compose_cached(wish.overrides, dataset_cell(c), config_dir)) for c in found]
+        return [(c.label, compose_cached(wish.overrides, [*DATA_ALONE, *dataset_cell(c)], config_dir)) for c in found]
     chosen = [c for c in cells(wish, config_dir) if c.row.name in wish.selected]
     return [(f"{c.row.name} on {c.column.label}", c.composed) for c in chosen]
 
@@ -258,6 +322,7 @@ def compose_cached(
     cell: list[str] | tuple[str, ...] = (),
     config_dir: str | None = None,
     lenient: bool = False,
+    root: Path | str = ".",
 ) -> Composed:
     """Compose, or read what was composed before from the same conf/ files and overrides.
 
@@ -266,12 +331,13 @@ def compose_cached(
         cell: the table cell's.
         config_dir: a conf tree of the user's own.
         lenient: see :func:`graphcontext.config.compose`.
+        root: the working folder, which holds ``store/``.
     """
     tree = [
         [str(p.relative_to(root)), hash_file(p)] for root in conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))
     ]
     key = digest([__version__, tree, list(overrides), list(cell), lenient])
-    path = Path("store") / "composed" / f"{key}.json"
+    path = Path(root) / "store" / "composed" / f"{key}.json"
     if path.is_file():
         return Composed(**json.loads(path.read_text()))
     composed = compose(overrides, cell, config_dir, lenient)

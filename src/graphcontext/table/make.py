@@ -12,7 +12,7 @@ import numpy as np
 from graphcontext.config import Composed
 from graphcontext.errors import InputError, MissingDataError
 from graphcontext.files import read_lines
-from graphcontext.pipeline import Keys, Pipeline, keys
+from graphcontext.pipeline import Keys, Pipeline, build_parts, keys
 from graphcontext.plan import budgeted_limits
 from graphcontext.prepare import missing_models
 from graphcontext.runs import Run, describe, execute_all, run_path
@@ -75,6 +75,7 @@ def _decide(lines: list[_Line], wish: Request, root: Path) -> None:
     """Find the reason why a row cannot run, before anything is computed."""
     for line in lines:
         config = line.cell.composed.config
+        build_parts(config)
         line.stand_in = stand_ins(line.cell.composed, line.paper)
         missing = missing_models(config)
         if missing:
