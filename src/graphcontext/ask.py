@@ -30,7 +30,8 @@ class Asked:
             passage = self.passages[hit.id]
             about = passage.source
             lines.append(f"  [{number}] {passage.title}  (score {hit.score:.4f})")
-            lines.append(f"      {about.link} by {about.author or 'unknown'}, {about.license}")
+            said = [about.link, f"by {about.author}" if about.author else "", about.license]
+            lines.append(f"      {', '.join(word for word in said if word) or 'source unknown'}")
         if not self.ranking.passages:
             lines.append("  none: nothing similar in the pool")
         if self.ranking.fallback:

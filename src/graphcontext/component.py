@@ -137,6 +137,14 @@ def draws(node: Any) -> bool:
     )
 
 
+def used(config: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return every component node that a run of this config uses: those of its stages, not all that it could choose."""
+    stages = ["dataset", "retriever", "enhancer", "packing", "generator", "metric"]
+    if locate(config["retriever"]["_target_"], "retriever").needs_graph:
+        stages.insert(1, "graph")
+    return list(components([config[stage] for stage in stages]))
+
+
 def components(node: Any) -> Iterator[dict[str, Any]]:
     """Yield every component node in a resolved config, outer before inner."""
     if isinstance(node, dict):

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphcontext.component import components, instantiate, locate
+from graphcontext.component import instantiate, locate, used
 from graphcontext.config import Composed
 from graphcontext.errors import GraphContextError, InputError
 from graphcontext.manifest import library_version
 from graphcontext.models import home, resolve
-from graphcontext.prepare import needed_models
+from graphcontext.prepare import missing_adapters, needed_models
 
 LEAST_DISK_GIB = 2.0
 
@@ -89,6 +89,8 @@ def _models(composed: Composed) -> Iterable[Line]:
             yield Line(False, f"model {model}: {error}", "graphcontext prepare PAPER/ID")
         else:
             yield Line(True, f"model {model}")
+    for adapter in missing_adapters(composed.config):
+        yield Line(False, f"adapter {adapter}: no such folder", "train it, or llm.adapter=FOLDER (null: the base model)")
 
 
 def _data(composed: Composed) -> Iterable[Line]:
@@ -106,8 +108,7 @@ def _data(composed: Composed) -> Iterable[Line]:
 
 
 def _secrets(composed: Composed) -> Iterable[Line]:
-    used = {k: v for k, v in composed.config.items() if k != "roles"}
-    for node in components(used):
+    for node in used(composed.config):
         variable = node.get("api_key_env")
         if variable:
             yield Line(bool(os.environ.get(variable)), f"environment variable {variable}", f"export {variable}=…")

@@ -33,7 +33,7 @@ def run_items(
         advance: told how many items are done.
     """
     part = path.with_name(path.name + ".part")
-    known = {row["id"]: row for row in [*read_lines(path), *read_lines(part)] if row.get("status") != "failed"}
+    known = {row["id"]: row for row in [*read_lines(path), *read_lines(part)] if not is_open(row)}
     records: list[Any] = []
     for start in range(0, len(items), chunk):
         batch = list(items[start : start + chunk])
@@ -48,6 +48,11 @@ def run_items(
     write_atomic(path, jsonl(records))
     part.unlink(missing_ok=True)
     return records
+
+
+def is_open(row: dict[str, Any]) -> bool:
+    """Tell whether an item is to be computed again: it failed, or something of it may succeed another time."""
+    return row.get("status") == "failed" or bool(row.get("retry"))
 
 
 def _compute(compute: Callable[[list[Any]], list[Any]], batch: list[Any], cls: type) -> list[Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from graphcontext import __version__
-from graphcontext.component import components, locate
+from graphcontext.component import locate, used
 from graphcontext.files import digest
 
 LIBRARIES = (
@@ -95,7 +95,7 @@ def hardware() -> dict[str, Any]:
 def models(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return model → what names its weights, for every component that a run of this config uses."""
     found: dict[str, dict[str, Any]] = {}
-    for node in components({k: v for k, v in config.items() if k != "roles"}):
+    for node in used(config):
         cls = locate(node["_target_"])
         if node.get("model") and hasattr(cls, "identity"):
             found[str(node["model"])] = {**cls.identity(node), "revision": node.get("revision")}
@@ -103,10 +103,8 @@ def models(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _prompts(config: dict[str, Any]) -> list[tuple[str, Any]]:
-    nodes = components({k: v for k, v in config.items() if k != "roles"})
-    return [(f"{n['_target_'].rpartition('.')[2]}", n["prompt"]) for n in nodes if n.get("prompt")]
+    return [(f"{n['_target_'].rpartition('.')[2]}", n["prompt"]) for n in used(config) if n.get("prompt")]
 
 
 def _named(config: dict[str, Any], key: str) -> dict[str, Any]:
-    nodes = components({k: v for k, v in config.items() if k != "roles"})
-    return {n["_target_"].rpartition(".")[2]: n[key] for n in nodes if key in n}
+    return {n["_target_"].rpartition(".")[2]: n[key] for n in used(config) if key in n}

@@ -250,7 +250,8 @@ class Pipeline:
             with self.workspace.stage(artefact, len(questions)) as advance:
                 records = run_items(artefact.path / f"{stage}s.jsonl", questions, compute, cls, CHUNK, advance)
             counts = {s: sum(r.status == s for r in records) for s in ("failed", "empty")}
-            return {"n": len(records), "n_failed": counts["failed"], "n_empty": counts["empty"]}
+            n_retry = sum(bool(getattr(r, "retry", None)) for r in records)
+            return {"n": len(records), "n_failed": counts["failed"], "n_empty": counts["empty"], "n_retry": n_retry}
 
         artefact = self._stage(stage, key, inputs, make)
         return [from_json(cls, row) for row in read_lines(artefact.path / f"{stage}s.jsonl")]

@@ -17,7 +17,7 @@ from graphcontext.config import Composed
 from graphcontext.errors import InputError
 from graphcontext.models import has_gpu, is_available
 from graphcontext.pipeline import keys
-from graphcontext.prepare import needed_models
+from graphcontext.prepare import missing_adapters, needed_models
 
 BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "4bit": 0.55, "8bit": 1.05}
 TOKENS_PER_WORD = 1.6  # English forum text with code, by a BPE tokenizer
@@ -47,6 +47,7 @@ class Cost:
         disk_gib: of embeddings, and of models that are still to be fetched.
         hours: of LLM calls on ``device``.
         missing: models that are not on this machine.
+        untrained: adapters that are to be trained first.
         assumed: sizes are assumptions, not counts.
     """
 
@@ -62,6 +63,7 @@ class Cost:
     device: str
     missing: tuple[str, ...]
     assumed: bool
+    untrained: tuple[str, ...] = ()
 
 
 def size(config: dict[str, Any], root: Path | str = ".") -> Size:
@@ -125,6 +127,7 @@ def cost(label: str, config: dict[str, Any], root: Path | str = ".") -> Cost:
         device=device,
         missing=missing,
         assumed=not known.known,
+        untrained=tuple(missing_adapters(config)),
     )
 
 
@@ -189,6 +192,8 @@ def estimate(runs: list[tuple[str, Composed]], root: Path | str = ".") -> list[C
 
 def text(costs: list[Cost]) -> str:
     """Render costs as a table with totals over distinct runs."""
+    if not costs:
+        return "nothing to run"
     head = f"{'run':44}{'n':>7}{'calls':>9}{'prompt tok':>12}{'new tok':>11}{'VRAM GiB':>10}{'hours':>9}  on"
     lines = [head]
     for c in costs:
@@ -206,6 +211,8 @@ def text(costs: list[Cost]) -> str:
     missing = sorted({m for c in costs for m in c.missing})
     if missing:
         lines.append(f"not on this machine: {', '.join(missing)}")
+    for adapter in sorted({a for c in costs for a in c.untrained}):
+        lines.append(f"to be trained first: adapter {adapter}, for {sum(adapter in c.untrained for c in costs)} of these")
     return "\n".join(lines)
 
 

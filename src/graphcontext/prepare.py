@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from graphcontext.component import components, locate
+from graphcontext.component import components, used
 from graphcontext.config import Composed
 from graphcontext.data.card import card_markdown
 from graphcontext.data.tokenizer import WORDS
@@ -104,18 +104,20 @@ def unzip(wheel: Path, inside: str, target: Path) -> None:
 
 def needed_models(config: dict[str, Any]) -> list[tuple[str, str | None]]:
     """Return (model, revision) of every local model that a run of this config loads, without repeats."""
-    used = [config[k] for k in ("retriever", "enhancer", "packing", "generator", "metric")]
-    if locate(config["retriever"]["_target_"], "retriever").needs_graph:
-        used.append(config["graph"])
-    nodes = [n for n in components(used) if n.get("model") not in (None, WORDS) and "base_url" not in n]
+    nodes = [n for n in used(config) if n.get("model") not in (None, WORDS) and "base_url" not in n]
     return list(dict.fromkeys((str(n["model"]), n.get("revision")) for n in nodes))
 
 
 def missing_models(config: dict[str, Any]) -> list[str]:
     """Return the models and adapters of this config that are not on this machine."""
     missing = [model for model, revision in needed_models(config) if not is_available(model, revision)]
-    adapters = [n["adapter"] for n in components([config["enhancer"], config["generator"]]) if n.get("adapter")]
-    return missing + [f"adapter {a}" for a in dict.fromkeys(adapters) if not Path(a).expanduser().is_dir()]
+    return missing + [f"adapter {adapter}" for adapter in missing_adapters(config)]
+
+
+def missing_adapters(config: dict[str, Any]) -> list[str]:
+    """Return the adapters of this config that are not on this machine: they are trained, not fetched."""
+    adapters = [str(node["adapter"]) for node in used(config) if node.get("adapter")]
+    return [a for a in dict.fromkeys(adapters) if not Path(a).expanduser().is_dir()]
 
 
 def check_models(config: dict[str, Any]) -> None:

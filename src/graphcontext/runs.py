@@ -129,6 +129,9 @@ class _Job:
                 stage(self)
             except GraphContextError as error:
                 self.error = error
+            except Exception as error:  # noqa: BLE001 - a component's fault stops its own run, not the others
+                self.error = RunError(f"{stage.__name__}: {type(error).__name__}: {error}".splitlines()[0])
+                self.error.__cause__ = error
 
     def retrieve(self) -> None:
         self.data = self.pipeline.data()
@@ -248,6 +251,7 @@ def facts(pipeline: Pipeline, data: Any) -> dict[str, Any]:
         "n_passages": sum(len(c.passages) for c in data.corpora.values()),
         "fallbacks": fallbacks,
         "n_units_cut": sum(row.get("n_cut", 0) for row in contexts),
+        "n_retry": sum(bool(row.get("retry")) for row in contexts),
         "n_contexts_with_reason": sum(bool(row.get("reason")) for row in contexts),
         "mean_context_tokens": round(sum(row.get("n_tokens", 0) for row in contexts) / max(1, len(contexts)), 1),
     }

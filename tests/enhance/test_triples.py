@@ -12,6 +12,7 @@ LSOF = ("lsof", "lists", "files")
 
 class Extractor:
     name = "stub"
+    repeatable = True
 
     def __init__(self, found: dict[str, Extraction]):
         self.found, self.asked = found, []
@@ -55,6 +56,14 @@ def test_t15_a_context_without_triples_passes_through_and_says_so():
     (context,) = enhance(Extractor({}), "p0")
     assert [u.text for u in context.units] == ["text 0"]
     assert (context.status, context.reason) == ("ok", "no triples")
+
+
+def test_t14_a_fault_that_may_pass_is_tried_again_by_the_next_run():
+    extractor = Extractor({"p0": Extraction(status="failed", reason="HTTP 500")})
+    assert enhance(extractor, "p0")[0].retry is None  # greedy and local: it would fail again
+    extractor.repeatable = False
+    (context,) = enhance(extractor, "p0")
+    assert (context.status, context.retry) == ("ok", True)
 
 
 def test_failures_are_counted_in_the_reason_and_the_context_goes_on():

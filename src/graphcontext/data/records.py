@@ -152,7 +152,11 @@ class Unit:
 
 @dataclass(frozen=True)
 class Context:
-    """What the model is shown for one question. ``n_cut`` counts the units that did not fit the budget."""
+    """What the model is shown for one question. ``n_cut`` counts the units that did not fit the budget.
+
+    ``retry`` is True where something of it failed that may succeed another time (a server's fault during
+    extraction): the context is used as it is, and made again by the next run.
+    """
 
     id: str
     units: tuple[Unit, ...]
@@ -160,6 +164,7 @@ class Context:
     n_cut: int = 0
     status: Status = "ok"
     reason: str | None = None
+    retry: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,11 @@ class LLMExtractor:
         self.llm, self.prompt = llm, prompt
         self.max_new_tokens, self.max_triples = max_new_tokens, max_triples
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether a failure would repeat itself: greedy decoding on this machine."""
+        return bool(getattr(self.llm, "repeatable", False))
+
     def extract(self, passages: Sequence[Passage]) -> list[Extraction]:
         """Return the triples of each passage's ``context_text``, by index; one call per passage."""
         requests = [ChatRequest(p.id, self.prompt.render("", p.context_text)) for p in passages]

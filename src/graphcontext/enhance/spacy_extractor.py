@@ -45,6 +45,7 @@ class SpacyExtractor:
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset()
     name: ClassVar[str] = "spacy"
+    repeatable: ClassVar[bool] = True
 
     def __init__(self, model: str, revision: str | None = None, max_triples: int = 16) -> None:
         if max_triples < 1:

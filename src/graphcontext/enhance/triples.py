@@ -35,7 +35,8 @@ class Triples:
     REBEL, ours takes one extractor. Wikidata's one-hop triples are another enhancer.
 
     Args:
-        extractor: has ``extract(passages) -> list[Extraction]`` and ``name``.
+        extractor: has ``extract(passages) -> list[Extraction]``, ``name``, and ``repeatable``: whether a failed
+            extraction would fail again, so that the next run need not try.
         show_passages: whether C itself is shown; false gives OnlyContextGen (only S).
     """
 
@@ -74,7 +75,8 @@ class Triples:
         if not facts:
             reasons.append("no triples")
         units = (*plain.units, *facts) if self.show_passages else facts
-        return replace(plain, units=units, reason="; ".join(reasons) or None)
+        retry = True if failures and not self.extractor.repeatable else None
+        return replace(plain, units=units, reason="; ".join(reasons) or None, retry=retry)
 
 
 def sentence(triple: Triple) -> str:

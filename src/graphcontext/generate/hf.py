@@ -99,6 +99,11 @@ class HuggingFaceLLM:
         """Return whether decoding draws random numbers."""
         return config.get("temperature", 0.0) > 0
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether the same request always gets the same answer."""
+        return self.temperature == 0
+
     def draws_random(self) -> bool:
         return self.temperature > 0
 

@@ -37,6 +37,7 @@ class _Line:
     reason: str | None = None  # why it is not run
     run: Run | None = None
     failed: bool = False
+    without_weights: bool = False
     stand_in: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
@@ -53,22 +54,23 @@ def make(name: str, overrides: Iterable[str], config_dir: str | None, root: Path
     Raises:
         InputError: an unknown table, row or override, or data that the user named and that is not there.
     """
-    wish = expand.request(name, list(overrides), config_dir)
+    wish = expand.request(name, list(overrides), config_dir, root)
     if wish.spec.kind == "card":
         return make_card(wish, config_dir, root)
     columns = expand.columns(wish, config_dir)
-    lines = [_Line(cell, _paper(cell, config_dir)) for cell in expand.cells(wish, config_dir)]
+    lines = [_Line(cell, _paper(cell, config_dir, root)) for cell in expand.cells(wish, config_dir)]
     _decide(lines, wish, root)
     _apply_budget(lines, root)
     _drop_equal(lines)
     _compute(lines, root, quiet)
-    return _write(wish, columns, lines, root)
+    scale = expand.compose_cached(wish.overrides, (), config_dir, lenient=True, root=root).config["scale"]["name"]
+    return _write(wish, columns, lines, (root, scale))
 
 
-def _paper(cell: CellConfig, config_dir: str | None) -> Composed:
+def _paper(cell: CellConfig, config_dir: str | None, root: Path) -> Composed:
     """Compose what the paper's row names: the same cell at the paper's scale, without the user's overrides."""
     base = [f"experiment={cell.row.experiment}", *cell.row.overrides, *expand.dataset_cell(cell.column)]
-    return expand.compose_cached(["scale=paper"], base, config_dir)
+    return expand.compose_cached(["scale=paper"], base, config_dir, root=root)
 
 
 def _decide(lines: list[_Line], wish: Request, root: Path) -> None:
@@ -78,25 +80,28 @@ def _decide(lines: list[_Line], wish: Request, root: Path) -> None:
         build_parts(config)
         line.stand_in = stand_ins(line.cell.composed, line.paper)
         missing = missing_models(config)
-        if missing:
-            line.reason = f"no weights: {', '.join(missing)}"
-            continue
+        line.without_weights = bool(missing)
         try:
             pipeline = Pipeline(config, Workspace(Store(root / "store"), quiet=True))
             line.keys = pipeline.keys
-            if pipeline.workspace.store.artefact("corpus", line.keys.corpus).finished is None:
+            if missing and not _done(line, root):  # what is done is shown without its weights
+                line.reason = f"no weights: {', '.join(missing)}"
+            elif pipeline.workspace.store.artefact("corpus", line.keys.corpus).finished is None:
                 pipeline.data()
         except MissingDataError as error:
             if not line.cell.column.stands_for:
                 raise
-            line.reason = str(error).partition(";")[0]
+            line.reason = f"no weights: {', '.join(missing)}" if missing else str(error).partition(";")[0]
         if line.reason is None and line.cell.row.name not in wish.selected:
             line.reason = "not selected"
 
 
 def _apply_budget(lines: list[_Line], root: Path) -> None:
-    """Cut LLM rows to one seeded subset per data set where the whole would exceed ``budget.hours``."""
-    ready = [line for line in lines if line.reason is None]
+    """Cut LLM rows to one seeded subset per data set where the whole table would exceed ``budget.hours``.
+
+    Rows that were not selected count too: whichever rows are chosen, a row keeps its questions.
+    """
+    ready = [line for line in lines if line.reason in (None, "not selected") and not line.without_weights]
     limits = budgeted_limits([(line.cell.column.dataset, line.cell.composed.config) for line in ready], root)
     for line, limit in zip(ready, limits):
         if limit is None:
@@ -111,8 +116,9 @@ def _apply_budget(lines: list[_Line], root: Path) -> None:
 def _drop_equal(lines: list[_Line]) -> None:
     """Compute rows that resolve to one run once."""
     first: dict[str, str] = {}
-    for line in lines:
-        if line.keys is None or line.reason is not None:
+    chosen = [line for line in lines if line.reason is None]
+    for line in [*chosen, *(line for line in lines if line.reason == "not selected")]:
+        if line.keys is None:
             continue
         owner = first.setdefault(line.keys.run, line.cell.row.name)
         if owner != line.cell.row.name:
@@ -141,13 +147,13 @@ def _done(line: _Line, root: Path) -> bool:
     if line.keys is None:
         return False
     run = Run(run_path(root, line.keys))
-    if not (run.path / "metrics.json").is_file() or run.metrics["n_failed"]:
+    if not (run.path / "metrics.json").is_file() or run.metrics["n_failed"] or run.metrics["facts"]["n_retry"]:
         return False
     line.run = run
     return True
 
 
-def _write(wish: Request, columns: list[expand.Column], lines: list[_Line], root: Path) -> Made:
+def _write(wish: Request, columns: list[expand.Column], lines: list[_Line], where: tuple[Path, str]) -> Made:
     from graphcontext.table.render import write
 
     spec = wish.spec
@@ -158,7 +164,7 @@ def _write(wish: Request, columns: list[expand.Column], lines: list[_Line], root
         for metric in spec.metrics
     ]
     tolerance = Tolerance(**{**spec.tolerance, "digits": spec.digits, "unit": spec.unit})
-    scale = _scale(lines)
+    root, scale = where
     result = TableResult(
         table=spec.name,
         title=spec.title,
@@ -182,10 +188,6 @@ def _given(wish: Request) -> list[str]:
     rows = "" if set(wish.selected) == {r.name for r in wish.spec.rows} else f"table.rows={','.join(wish.selected)}"
     baseline = f"table.baseline={wish.baseline}" if wish.baseline != wish.spec.baseline else ""
     return [word for word in (*wish.overrides, rows, baseline) if word]
-
-
-def _scale(lines: list[_Line]) -> str:
-    return lines[0].cell.composed.config["scale"]["name"]
 
 
 def _line(lines: list[_Line], row: expand.Row, column: expand.Column) -> _Line | None:
@@ -231,13 +233,15 @@ def _footnotes(wish: Request, lines: list[_Line]) -> list[str]:
         notes.append(f"extractor: the paper's is {spec.paper_choices['extractor']}, ours another")
     if wish.overrides:
         notes.append(f"overrides: {' '.join(wish.overrides)}")
+    several = len({line.cell.column for line in ran}) > 1
     common: dict[str, list[str]] = {}
     for line in ran:
         done = line.run.metrics  # type: ignore[union-attr]
         counts = [f"{done['n_' + k]} {k}" for k in ("failed", "empty", "truncated") if done["n_" + k]]
         said = [f"n={done['n']}" + (f" ({', '.join(counts)})" if counts else "")]
         for text in [*said, *describe(done["facts"], done["n"])]:
-            common.setdefault(text, []).append(line.cell.row.name)
+            name = f"{line.cell.row.name} on {line.cell.column.label}" if several else line.cell.row.name
+            common.setdefault(text, []).append(name)
     for text, rows in common.items():
         notes.append(text if len(rows) == len(ran) else f"{text}: {', '.join(rows)}")
     signatures = {m["signature"] for line in ran for k, m in line.run.metrics["metrics"].items() if k in spec.metrics}
@@ -254,4 +258,4 @@ def _dataset_notes(spec: expand.Spec, lines: list[_Line]) -> list[str]:
         if labels and column.dataset not in column.stands_for
     ]
     own = [column.label for column, labels in found.items() if not labels]
-    return notes + [f"dataset: {label}, chosen by you: the paper has no numbers for it" for label in own]
+    return notes + [f"dataset: {label}, chosen by you: no numbers of the paper stand beside it" for label in own]

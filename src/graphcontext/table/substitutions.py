@@ -24,23 +24,32 @@ def relevant(config: dict[str, Any], group: str, metric: str | None = None) -> b
     parts = [config[k] for k in ("retriever", "enhancer", "generator")]
     if locate(config["retriever"]["_target_"]).needs_graph:
         parts.append(config["graph"])
+    node = chosen(config, group)
+    return "_target_" in node and any(used == node for used in components(parts))
+
+
+def chosen(config: dict[str, Any], group: str) -> dict[str, Any]:
+    """Return the config node that a choice fills, empty where there is none."""
     node: Any = config
     for key in group.partition("@")[2].split(".") if "@" in group else [group]:
         node = node.get(key) if isinstance(node, dict) else None
-    if group == "llm" or not isinstance(node, dict) or "_target_" not in node:
-        return False
-    return any(used == node for used in components(parts))
+    return node if isinstance(node, dict) else {}
 
 
 def stand_ins(used: Composed, paper: Composed, metric: str | None = None) -> dict[str, tuple[str, str]]:
-    """Return group → (the paper row's option, ours) for each relevant data set, model or extractor that differs."""
+    """Return group → (the paper row's option, ours) for each relevant data set, model or extractor that differs.
+
+    Where the option is the paper's and its ``model`` is not (``llm.model=…``), the models are named.
+    """
     found = {}
     for group, option in used.choices.items():
         if group.partition("@")[0] not in ("dataset", "encoder", "llm", "extractor", "bertscore"):
             continue
-        theirs = paper.choices.get(group)
-        if theirs is not None and theirs != option and relevant(used.config, group, metric):
-            found[group] = (str(theirs), str(option))
+        theirs, ours = paper.choices.get(group), option
+        if theirs == ours and group != "dataset":
+            theirs, ours = (chosen(c.config, group).get("model") for c in (paper, used))
+        if theirs is not None and theirs != ours and relevant(used.config, group, metric):
+            found[group] = (str(theirs), str(ours))
     return found
 
 
