@@ -23,10 +23,11 @@ def compare_runs(first: Run, second: Run, seed: int = 0, most: int = 5) -> str:
         most: items listed per side.
 
     Raises:
-        InputError: they share no item.
+        InputError: they share no item; one id with two questions (two sites' dumps) is not shared.
     """
     a, b = first.scores(), second.scores()
-    shared = [i for i in a if i in b]
+    asked_a, asked_b = ({q.id: q.text for q in run.questions()} for run in (first, second))
+    shared = [i for i in a if i in b and asked_a[i] == asked_b[i]]
     if not shared:
         raise InputError(f"{first.path} and {second.path} share no item: other data, split or limit")
     lines = [f"A  {name(first)}", f"B  {name(second)}", "", "config (A → B)"]
@@ -46,9 +47,17 @@ def compare_runs(first: Run, second: Run, seed: int = 0, most: int = 5) -> str:
             f"  {metric:16}{x.mean():8.4f}{y.mean():8.4f}{found.diff:+9.4f}   {interval:18}{found.p:8.4f}"
             f"{won:5}{lost:6}{len(shared) - won - lost:6}"
         )
+    alone = [f"{m} ({w} only)" for w, x, y in (("A", first, second), ("B", second, first)) for m in _lacks(x, y)]
+    if alone:
+        lines.append(f"  not in both: {', '.join(alone)}")
     lines.append("  (p: paired permutation test, not corrected for the number of metrics)")
     lines += _items(first, second, shared, metrics, most)
     return "\n".join(lines)
+
+
+def _lacks(first: Run, second: Run) -> list[str]:
+    """Return the metrics of the first run that the second was not scored by."""
+    return [m for m in first.metrics["metrics"] if m not in second.metrics["metrics"]]
 
 
 def _items(first: Run, second: Run, shared: list[str], metrics: list[str], most: int) -> list[str]:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from graphcontext.component import components, used
+from graphcontext.component import used
 from graphcontext.config import Composed
 from graphcontext.data.card import card_markdown
 from graphcontext.data.tokenizer import WORDS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from graphcontext.component import fingerprint, instantiate
@@ -23,18 +24,24 @@ def validate_all(config_dir: str | None = None) -> tuple[int, list[str]]:
     checked = 0
     faults: list[str] = []
     for group in groups(config_dir):
-        for option in options(group, config_dir):
+        for option in _options(group, config_dir):
             for overrides in _overrides(group, option):
                 checked += 1
                 fault = check(overrides, config_dir)
                 if fault:
                     faults.append(f"{group}/{option} ({' '.join(overrides)}): {fault}")
-    for name in options("table", config_dir):
+    for name in _options("table", config_dir):
         for scale in SCALES:
             count, found = _check_table(name, scale, config_dir)
             checked += count
             faults += [f"table {name} scale={scale}: {fault}" for fault in found]
     return checked, faults + _first_lines(config_dir)
+
+
+def _options(group: str, config_dir: str | None) -> list[str]:
+    """Return the options of a group, none for a folder without YAML (an empty one, ``__pycache__``)."""
+    found = any(any((root / group).rglob("*.yaml")) for root in conf_dirs(config_dir))
+    return options(group, config_dir) if found else []
 
 
 def _overrides(group: str, option: str) -> list[list[str]]:
@@ -52,10 +59,17 @@ def _overrides(group: str, option: str) -> list[list[str]]:
 
 def check(overrides: list[str], config_dir: str | None = None) -> str | None:
     """Return why this config cannot be composed and bound, or None."""
+    return _fault(lambda: bind(compose(overrides, config_dir=config_dir)))
+
+
+def _fault(attempt: Callable[[], None]) -> str | None:
+    """Return what is wrong in one line; a package that is missing since it belongs to an extra is not a fault."""
     try:
-        bind(compose(overrides, config_dir=config_dir))
+        attempt()
     except InputError as error:
         return None if "which is not installed" in str(error) else str(error)
+    except Exception as error:  # noqa: BLE001 - a constructor of the user's own may raise anything
+        return f"{type(error).__name__}: {error}".splitlines()[0]
     return None
 
 
@@ -75,13 +89,8 @@ def _check_table(name: str, scale: str, config_dir: str | None) -> tuple[int, li
         found = cells(request(name, [f"scale={scale}"], config_dir), config_dir)
     except InputError as error:
         return 1, [str(error)]
-    faults = []
-    for cell in found:
-        try:
-            bind(cell.composed)
-        except InputError as error:
-            faults.append(f"row {cell.row.name}: {error}")
-    return len(found), faults
+    faults = {cell.row.name: _fault(lambda cell=cell: bind(cell.composed)) for cell in found}
+    return len(found), [f"row {name}: {fault}" for name, fault in faults.items() if fault]
 
 
 def _first_lines(config_dir: str | None) -> list[str]:
@@ -89,7 +98,7 @@ def _first_lines(config_dir: str | None) -> list[str]:
     faults = []
     for root in conf_dirs(config_dir):
         for path in sorted(root.rglob("*.yaml")):
-            head = path.read_text().splitlines()[:2]
+            head = path.read_text(errors="replace").splitlines()[:2]
             if not any(line.startswith("#") and "graphcontext" in line for line in head):
                 faults.append(f"{_short(path, root)}: its first lines do not name the command that uses it")
     return faults
