@@ -100,7 +100,13 @@ def test_another_process_waits_until_the_owner_is_killed(tmp_path: Path, holder,
 
 def test_a_reused_pid_is_not_taken_for_the_owner(tmp_path: Path) -> None:
     path = tmp_path / "x.lock"
-    owner = {"host": socket.gethostname(), "pid": os.getpid(), "started": "before the reboot", "nonce": "n"}
+    owner = {
+        "host": socket.gethostname(),
+        "namespace": lease._pid_namespace(),
+        "pid": os.getpid(),
+        "started": "before the reboot",
+        "nonce": "n",
+    }
     path.write_text(json.dumps(owner))
     thread, held = in_thread(Lease(path))
     thread.join(20)
@@ -152,7 +158,17 @@ def test_no_two_owners_under_contention(tmp_path: Path, owner_was_killed: bool) 
     lock, count = tmp_path / "x.lock", tmp_path / "count"
     count.write_text("0")
     if owner_was_killed:
-        lock.write_text(json.dumps({"host": socket.gethostname(), "pid": 2**22 + 1, "started": "1", "nonce": "n"}))
+        lock.write_text(
+            json.dumps(
+                {
+                    "host": socket.gethostname(),
+                    "namespace": lease._pid_namespace(),
+                    "pid": 2**22 + 1,
+                    "started": "1",
+                    "nonce": "n",
+                }
+            )
+        )
     workers = [start(COUNT, lock, count, 10) for _ in range(4)]
     errors = [worker.communicate(timeout=60)[1] for worker in workers]
     assert [worker.returncode for worker in workers] == [0] * 4, errors

@@ -58,6 +58,7 @@ class Lease:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         facts = {
             "host": socket.gethostname(),
+            "namespace": _pid_namespace(),
             "pid": os.getpid(),
             "started": _process_start(os.getpid()),
             "job": os.environ.get("SLURM_JOB_ID"),
@@ -97,8 +98,8 @@ class Lease:
     def _is_stale(owner: dict[str, Any]) -> bool:
         if owner["age"] > STALE:
             return True
-        same_host = owner.get("host") == socket.gethostname() and "pid" in owner
-        return same_host and _process_start(int(owner["pid"])) != owner.get("started")
+        same_host = (owner.get("host"), owner.get("namespace")) == (socket.gethostname(), _pid_namespace())
+        return same_host and "pid" in owner and _process_start(int(owner["pid"])) != owner.get("started")
 
     def _take_away(self, owner: dict[str, Any]) -> None:
         """Remove a stale lock; takers go one at a time, so that none removes the fresh lock of another."""
@@ -125,6 +126,14 @@ class Lease:
             with contextlib.suppress(OSError):
                 if (self._owner() or {}).get("nonce") == self.nonce:
                     os.utime(self.path)
+
+
+def _pid_namespace() -> str | None:
+    """Return the pid namespace: in two containers of one host one pid means two processes."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return None
 
 
 def _process_start(pid: int) -> str | None:
