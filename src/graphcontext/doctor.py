@@ -90,7 +90,8 @@ def _models(composed: Composed) -> Iterable[Line]:
         else:
             yield Line(True, f"model {model}")
     for adapter in missing_adapters(composed.config):
-        yield Line(False, f"adapter {adapter}: no such folder", "train it, or llm.adapter=FOLDER (null: the base model)")
+        mend = "train it, or llm.adapter=FOLDER (null: the base model)"
+        yield Line(False, f"adapter {adapter}: no such folder", mend)
 
 
 def _data(composed: Composed) -> Iterable[Line]:

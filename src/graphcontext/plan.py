@@ -212,7 +212,8 @@ def text(costs: list[Cost]) -> str:
     if missing:
         lines.append(f"not on this machine: {', '.join(missing)}")
     for adapter in sorted({a for c in costs for a in c.untrained}):
-        lines.append(f"to be trained first: adapter {adapter}, for {sum(adapter in c.untrained for c in costs)} of these")
+        n = sum(adapter in c.untrained for c in costs)
+        lines.append(f"to be trained first: adapter {adapter}, for {n} of these runs")
     return "\n".join(lines)
 
 

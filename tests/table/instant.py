@@ -11,7 +11,7 @@ from graphcontext.generate.chat import ChatRequest, ChatResponse, Check, answer
 
 
 class InstantLLM:
-    """Answers with the first words that it is asked.
+    """Answers with the first words of its context.
 
     Args:
         model: a name that has no weights here, or null for none needed.
@@ -47,7 +47,9 @@ class InstantLLM:
     ) -> list[ChatResponse]:
         return answer(self, requests, role, max_new_tokens, check)
 
-    def complete(self, requests: Sequence[ChatRequest], seeds: Sequence[int], max_new_tokens: int) -> list[ChatResponse]:
+    def complete(
+        self, requests: Sequence[ChatRequest], seeds: Sequence[int], max_new_tokens: int
+    ) -> list[ChatResponse]:
         if self.refuses:
             raise RunError("the server refused the key (401)")
         InstantLLM.asked += [r.item for r in requests]
@@ -55,7 +57,7 @@ class InstantLLM:
 
     def _text(self, request: ChatRequest) -> str:
         words = request.messages[-1]["content"].split()
-        return " ".join(words[: self.n_words])
+        return " ".join(words[9 : 9 + self.n_words])  # 9: "Here are answered questions and facts that may help:"
 
 
 class Buggy:
