@@ -6,6 +6,8 @@ from __future__ import annotations
 def expand(overrides: list[str]) -> list[list[str]]:
     """Expand sweeps as Hydra's basic sweeper does (``a=1,2``, ``choice(…)``, ``range(…)``, ``glob(…)``).
 
+    A path (a key that ends in ``path``) is one value, whatever signs it holds.
+
     Raises:
         InputError: a value that does not parse.
     """
@@ -15,8 +17,9 @@ def expand(overrides: list[str]) -> list[list[str]]:
 
     from graphcontext.errors import InputError
 
+    paths = [text for text in overrides if text.partition("=")[0].endswith("path")]
     try:
-        parsed = OverridesParser.create().parse_overrides(overrides)
+        parsed = OverridesParser.create().parse_overrides([text for text in overrides if text not in paths])
     except HydraException as error:
         raise InputError(str(error).splitlines()[0]) from error
-    return [list(job) for batch in BasicSweeper.split_arguments(parsed, None) for job in batch]
+    return [[*job, *paths] for batch in BasicSweeper.split_arguments(parsed, None) for job in batch]

@@ -1,0 +1,326 @@
+"""Every YAML composes, binds, and holds no key that nothing reads; the set-up files agree; the wheel is whole."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib.metadata
+import inspect
+import re
+import subprocess
+import sys
+import textwrap
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from graphcontext.component import components, fingerprint, instantiate, locate
+from graphcontext.config import Composed, compose, conf_dir, groups, options
+from graphcontext.errors import InputError
+from graphcontext.table.expand import load_spec
+from graphcontext.validate import SCALES, validate_all
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "graphcontext"
+GROUPS = [g for g in groups() if g not in ("table", "claims", "prompt", "scale", "experiment")]
+
+
+@functools.cache
+def _composed(overrides: tuple[str, ...]) -> Composed:
+    return compose(overrides)
+
+
+def test_every_yaml_composes_and_binds_at_every_scale(monkeypatch) -> None:
+    monkeypatch.setattr("graphcontext.validate.compose", lambda overrides, config_dir: _composed(tuple(overrides)))
+    checked, faults = validate_all()
+    assert faults == []
+    assert checked > 50
+
+
+def test_all_faults_are_reported_at_once(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    tree = tmp_path / "conf"
+    (tree / "retriever").mkdir(parents=True)
+    (tree / "retriever" / "one.yaml").write_text("# graphcontext run\n_target_: nowhere.X\n")
+    (tree / "retriever" / "two.yaml").write_text(
+        "# graphcontext run\n_target_: graphcontext.retrieve.tfidf.TFIDF\nk: 1\n"
+    )
+    (tree / "retriever" / "three.yaml").write_text("_target_: graphcontext.retrieve.tfidf.TFIDF\ntop_k: 2\n")
+    (tree / "retriever" / "extra.yaml").write_text("# graphcontext run\n_target_: needs_extra.X\n")
+    (tmp_path / "needs_extra.py").write_text("import nosuchpkg\n")
+    monkeypatch.setattr("graphcontext.validate.groups", lambda _: ["retriever"])
+    monkeypatch.setattr(
+        "graphcontext.validate.options", lambda group, _: [] if group == "table" else options(group, str(tree))
+    )
+    _, faults = validate_all(str(tree))
+    named = "\n".join(faults)
+    assert "there is no module nowhere" in named
+    assert "retriever.k: TFIDF has no such key" in named
+    assert "retriever/three.yaml: its first lines do not name the command" in named
+    assert "nosuchpkg" not in named  # a missing extra is no fault
+
+
+# -- T09: every leaf is read ---------------------------------------------------------------------
+
+
+OPTIONS = [(group, option) for group in GROUPS for option in options(group)]
+
+
+def nodes(group: str, option: str) -> list[dict[str, Any]]:
+    """Return the component nodes of an option."""
+    config = _composed((f"metric=[{option}]",) if group == "metric" else (f"{group}={option}", "scale=paper")).config
+    own = {"llm": config["roles"]["answer"], "metric": config["metric"].get(option)}.get(group, config.get(group))
+    return list(components(own))
+
+
+@functools.cache
+def read_names(text: str) -> frozenset[str]:
+    """Return the attribute names and strings that a source text reads."""
+    tree = ast.parse(text)
+    loads = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
+    strings = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    return frozenset(loads | strings)
+
+
+@functools.cache
+def everywhere_read() -> frozenset[str]:
+    return frozenset().union(*(read_names(p.read_text()) for p in sorted(SOURCE.rglob("*.py"))))
+
+
+class Recorder:
+    """Stands for a component that is given as an argument."""
+
+
+SENTINELS: tuple[Any, ...] = (Recorder(), 987654.5, 987654, "§sentinel", ["§sentinel"], True, False, None, {"§": 1})
+
+
+def state(built: Any) -> Any:
+    """Return an object's attributes by value, those of our own objects inside it too."""
+    if type(built).__module__.startswith(("graphcontext", __name__)):
+        return {k: state(v) for k, v in vars(built).items()}
+    return type(built).__name__ if " at 0x" in repr(built) else repr(built)
+
+
+@pytest.mark.parametrize(("group", "option"), OPTIONS)
+def test_t09_each_leaf_changes_the_object_or_is_refused(group: str, option: str) -> None:
+    for node in nodes(group, option):
+        _check_leaves(group, node)
+
+
+def _check_leaves(group: str, node: dict[str, Any]) -> None:
+    cls = locate(node["_target_"])
+    parameters = inspect.signature(cls).parameters
+    arguments = {k: instantiate(v, f"{group}.{k}") for k, v in node.items() if k != "_target_"}
+    assert set(arguments) <= set(parameters)  # each key is a constructor argument
+    known = everywhere_read()
+    base = state(cls(**arguments))
+    for key, value in arguments.items():
+        changed = False
+        for sentinel in SENTINELS:
+            if sentinel == value and type(sentinel) is type(value):
+                continue
+            try:
+                found = state(cls(**{**arguments, key: sentinel}))
+            except (InputError, TypeError, ValueError, AttributeError):
+                changed = True  # looked at, and refused
+                continue
+            changed |= found != base
+        assert changed, f"{node['_target_']}: nothing depends on {key}"
+        assert key in known or key in _init_names(cls), f"{node['_target_']}: nothing reads {key}"
+
+
+def _init_names(cls: type) -> set[str]:
+    """Return the arguments that a constructor uses for more than storing them under their own name."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(cls.__init__)))
+    stored = [n.value for n in ast.walk(tree) if isinstance(n, ast.Assign)]
+    values = [v for value in stored for v in (value.elts if isinstance(value, ast.Tuple) else [value])]
+    plain = {id(v) for v in values if isinstance(v, ast.Name)}
+    return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in plain}
+
+
+@pytest.mark.parametrize(("group", "option"), OPTIONS)
+def test_t09_each_leaf_is_in_the_key_or_declared_execution(group: str, option: str) -> None:
+    for node in nodes(group, option):
+        _check_key(group, node)
+
+
+def _check_key(group: str, node: dict[str, Any]) -> None:
+    cls = locate(node["_target_"])
+    declared = getattr(cls, "execution", frozenset()) | getattr(cls, "selection", frozenset())
+    parameters = set(inspect.signature(cls).parameters)
+    assert getattr(cls, "execution", frozenset()) <= parameters, "execution names arguments that there are not"
+    if group == "dataset":  # the key of a data set hashes its files: any will do
+        node = node | {"path": str(SOURCE / "data" / "sample" / "cqa_sample"), "archive_sha1": None}
+    printed = fingerprint(node, getattr(cls, "selection", frozenset()))
+    for key in node:
+        if key in declared or key == "revision":  # the hash of the weights stands for a revision
+            continue
+        assert key in printed, f"{node['_target_']}: {key} is neither in the key nor declared as execution"
+
+
+def test_t09_each_root_key_is_read() -> None:
+    """Keys without a class are read by an interpolation in a YAML, or by name in the source."""
+    config = compose([]).config
+    yamls = "\n".join(p.read_text() for p in sorted(conf_dir().rglob("*.yaml")))
+    known = everywhere_read()
+    unread = []
+    for key in leaves({k: v for k, v in config.items() if k != "roles"}):
+        last = key.rpartition(".")[2]
+        if "${" + key + "}" not in yamls and last not in known and key.partition(".")[0] not in known:
+            unread.append(key)
+    assert unread == []
+    for key in ("limits.questions", "limits.context_tokens", "limits.max_new_tokens"):
+        assert "${" + key + "}" in yamls, f"no component takes {key}"
+
+
+def leaves(node: Any, prefix: str = "") -> Iterator[str]:
+    """Yield the dotted keys of nodes without a class."""
+    if isinstance(node, dict) and "_target_" not in node:
+        for key, value in node.items():
+            yield from leaves(value, f"{prefix}.{key}" if prefix else key)
+    elif not isinstance(node, dict):
+        yield prefix
+
+
+@pytest.mark.parametrize("name", options("experiment"))
+def test_t09_an_experiment_sets_only_keys_that_its_components_have(name: str) -> None:
+    raw = yaml.safe_load((conf_dir() / "experiment" / f"{name}.yaml").read_text()) or {}
+    config = compose([f"experiment={name}"]).config
+    for group, values in raw.items():
+        if group != "defaults":
+            assert set(values) <= set(config[group]) if isinstance(values, dict) else group in config
+
+
+@pytest.mark.parametrize("name", options("table"))
+def test_a_tables_names_are_there(name: str) -> None:
+    spec = load_spec(name)
+    assert set(spec.datasets) <= set(options("dataset"))
+    for row in spec.rows:
+        assert (row.experiment is None) == (row.not_run is not None), row.name
+        assert row.experiment in (None, *options("experiment")), row.name
+        assert row.group in ("", *spec.groups), row.name
+        assert set(row.reported) <= set(spec.datasets), row.name
+        for values in row.reported.values():
+            assert set(values) <= set(spec.metrics), row.name
+    assert set(spec.missing_metrics) <= set(spec.metrics)
+    assert set(spec.metrics) - set(spec.missing_metrics) <= set(options("metric"))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_scale_replaces_options_by_options(scale: str) -> None:
+    for group, table in (compose([f"scale={scale}"]).config["scale"]["replace"] or {}).items():
+        assert set(table) | set(table.values()) <= set(options(group)), group
+
+
+# -- set-up files --------------------------------------------------------------------------------
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    found = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    return {canonical(k): v for k, v in found.items()}
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def requirements() -> list[str]:
+    extras = project()["optional-dependencies"].values()
+    return [*project()["dependencies"], *(r for extra in extras for r in extra)]
+
+
+@pytest.mark.parametrize("requirement", requirements())
+def test_each_dependency_is_pinned_to_a_version_it_allows(requirement: str) -> None:
+    from packaging.requirements import Requirement
+
+    parsed = Requirement(requirement)
+    pinned = pins().get(canonical(parsed.name))
+    assert pinned is not None, f"{parsed.name} is not in constraints.txt"
+    assert parsed.specifier.contains(pinned)
+
+
+def test_torch_is_pinned_alike_everywhere() -> None:
+    pinned = pins()["torch"]
+    makefile = (ROOT / "Makefile").read_text()
+    assert re.search(r"^TORCH \?= (.*)$", makefile, re.MULTILINE)[1] == f"torch=={pinned}"  # type: ignore[index]
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    (by_pip,) = [d["pip"] for d in environment["dependencies"] if isinstance(d, dict)]
+    assert f"torch=={pinned}" in by_pip and "-c constraints.txt" in by_pip
+    extras = set(project()["optional-dependencies"])
+    (installed,) = [d for d in by_pip if d.startswith("-e .")]
+    assert set(re.search(r"\[(.*)\]", installed)[1].split(",")) <= extras  # type: ignore[index]
+    python = next(d for d in environment["dependencies"] if isinstance(d, str) and d.startswith("python="))
+    assert python.removeprefix("python=") == project()["requires-python"].removeprefix(">=")
+
+
+def test_version_is_stated_once_alike() -> None:
+    import graphcontext
+
+    assert graphcontext.__version__ == project()["version"]
+    assert f"version: {graphcontext.__version__}" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_a_wheel_holds_configs_and_sample_data_and_finds_them(tmp_path: Path) -> None:
+    try:
+        importlib.metadata.version("hatchling")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("hatchling is not installed: pip install hatchling")
+    code = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    wheel = tmp_path / done.stdout.split()[-1]
+    site = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    shipped = {p.relative_to(conf_dir()) for p in conf_dir().rglob("*.yaml")}
+    assert {
+        p.relative_to(site / "graphcontext" / "conf") for p in (site / "graphcontext" / "conf").rglob("*.yaml")
+    } == shipped
+    code = """
+import graphcontext, pathlib
+from graphcontext.config import Composed, compose, conf_dir
+from graphcontext.component import instantiate
+assert conf_dir() == pathlib.Path(graphcontext.__file__).parent / "conf", conf_dir()
+config = compose(["retriever=tfidf"]).config
+print(len(instantiate(config["dataset"]).load().questions))
+"""
+    more = {"PYTHONPATH": str(site), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=more, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 24
+
+
+class _Ignores:
+    def __init__(self, top_k: int, ghost: int) -> None:
+        self.top_k = top_k
+
+    def retrieve(self) -> int:
+        return self.top_k
+
+
+class _Keeps:
+    def __init__(self, top_k: int, never_looked_at_again: int) -> None:
+        self.top_k, self.never_looked_at_again = top_k, never_looked_at_again
+
+    def retrieve(self) -> int:
+        return self.top_k
+
+
+@pytest.mark.parametrize(("cls", "key"), [("_Ignores", "ghost"), ("_Keeps", "never_looked_at_again")])
+def test_t09_an_unread_key_is_found(cls: str, key: str) -> None:
+    with pytest.raises(AssertionError, match=f"nothing (depends on|reads) {key}"):
+        _check_leaves("retriever", {"_target_": f"{__name__}.{cls}", "top_k": 2, key: 3})
