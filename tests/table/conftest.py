@@ -1,0 +1,25 @@
+"""One small table, made once for all tests of tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphcontext import api
+from graphcontext.table.make import Made
+
+CONF = str(Path(__file__).parent / "conf")
+SIX = "dataset.limit=6"
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working folder that several tests share: what one computed, another finds."""
+    return tmp_path_factory.mktemp("tables")
+
+
+@pytest.fixture(scope="session")
+def made(folder: Path) -> Made:
+    """The table ``tests/tiny`` over six questions."""
+    return api.table("tests/tiny", SIX, config_dir=CONF, root=folder)
