@@ -147,6 +147,17 @@ def test_t08_a_class_that_needs_a_missing_package_names_it(tmp_path: Path, capsy
     assert "needs the package nosuchpkg, which is not installed" in err and "retriever" in err and err.count("\n") == 1
 
 
+def test_t07_a_mistyped_key_of_a_table_is_answered_after_composing_one_row(capsys, monkeypatch) -> None:
+    from graphcontext import config
+
+    count = []
+    hydra = config._hydra
+    monkeypatch.setattr(config, "_hydra", lambda *given: count.append(1) or hydra(*given))
+    assert main(["table", "gcg/t3", "retriever.dampng=0.5", "table.rows=graph_gen"]) == 2
+    assert "retriever.dampng: no such key" in capsys.readouterr().err
+    assert len(count) <= 2  # the two passes of one composition
+
+
 # -- what works ----------------------------------------------------------------------------------
 
 
@@ -199,6 +210,15 @@ def test_run_show_compare_and_ask_go_together(capsys, tmp_path: Path) -> None:
     asked = ["ask", "Which process holds a port?", *ECHO, *FAST[1:], "dataset.path="]
     assert main(asked) == 0
     assert "Sources" in capsys.readouterr().out
+
+
+def test_a_composed_config_is_not_kept_when_its_environment_changes(tmp_path: Path, monkeypatch) -> None:
+    from graphcontext.table.expand import compose_cached
+
+    given = ["dataset.site=${oc.env:MY_SITE}"]
+    for site in ("one.example.org", "two.example.org"):
+        monkeypatch.setenv("MY_SITE", site)
+        assert compose_cached(given).config["dataset"]["site"] == site
 
 
 def test_t40_only_the_last_part_of_a_path_names_a_table(capsys) -> None:

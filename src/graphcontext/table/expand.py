@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from graphcontext import __version__
-from graphcontext.config import Composed, compose, conf_dirs, options
+from graphcontext.config import Composed, compose, conf_dirs, groups, options
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.files import digest, write_atomic
 from graphcontext.models import hash_file
@@ -189,6 +191,8 @@ def request(
     if baseline not in (None, "null", *names):
         raise InputError(f"table.baseline={baseline}: no such row{did_you_mean(str(baseline), names, most=20)}")
     _check_axes(spec, rest, "table.rows" in settings, config_dir)
+    _check_words(spec, rest, config_dir)
+    _check_keys(spec, rest, config_dir, root)
     suffix = _suffix(spec, rest)
     return Request(spec, tuple(rest), selected, None if baseline == "null" else baseline, suffix, Path(root))
 
@@ -223,6 +227,27 @@ def _check_axes(spec: Spec, overrides: list[str], rows_chosen: bool, config_dir:
                 f"{text}: the rows of {spec.name} differ in {key}; choose the rows it applies to, "
                 f"e.g. table.rows={names}"
             )
+
+
+def _check_words(spec: Spec, overrides: list[str], config_dir: str | None) -> None:
+    """Refuse at once, before all rows are composed, a key whose last word stands in no YAML at all."""
+    texts = [p.read_text() for root in conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))]
+    known = {word for text in texts for word in re.findall(r"([\w@]+):", text)}
+    unknown = [t for t in overrides if re.split(r"[.@]", t.partition("=")[0])[-1] not in known]
+    if unknown:
+        row = next((row for row in spec.rows if row.experiment), None)
+        compose(unknown, [f"experiment={row.experiment}"] if row else [], config_dir)
+
+
+def _check_keys(spec: Spec, overrides: list[str], config_dir: str | None, root: Path | str) -> None:
+    """Refuse at once a key that no YAML mentions: to compose every row first takes seconds."""
+    texts = [path.read_text(errors="replace") for tree in conf_dirs(config_dir) for path in tree.rglob("*.yaml")]
+    for override in overrides:
+        last = override.partition("=")[0].rpartition(".")[2].partition("@")[0]
+        experiment = next((row.experiment for row in spec.rows if row.experiment), None)
+        if last not in groups(config_dir) and not any(f"{last}:" in text for text in texts):
+            cell = [f"experiment={experiment}"] if experiment else []
+            compose_cached([override], cell, config_dir, root=root)
 
 
 def experiment_groups(experiment: str, config_dir: str | None = None) -> set[str]:
@@ -336,10 +361,17 @@ def compose_cached(
     tree = [
         [str(p.relative_to(root)), hash_file(p)] for root in conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))
     ]
-    key = digest([__version__, tree, list(overrides), list(cell), lenient])
+    key = digest([__version__, tree, _environment(config_dir, overrides), list(overrides), list(cell), lenient])
     path = Path(root) / "store" / "composed" / f"{key}.json"
     if path.is_file():
         return Composed(**json.loads(path.read_text()))
     composed = compose(overrides, cell, config_dir, lenient)
     write_atomic(path, json.dumps(dataclasses.asdict(composed)))
     return composed
+
+
+def _environment(config_dir: str | None, overrides: list[str] | tuple[str, ...]) -> dict[str, str | None]:
+    """Return the environment variables that configs and overrides interpolate, with their values."""
+    files = [p for root in conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))]
+    texts = [*(p.read_text() for p in files), *overrides]
+    return {name: os.environ.get(name) for text in texts for name in re.findall(r"oc\.env:\s*(\w+)", text)}
