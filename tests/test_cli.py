@@ -212,6 +212,19 @@ def test_run_show_compare_and_ask_go_together(capsys, tmp_path: Path) -> None:
     assert "Sources" in capsys.readouterr().out
 
 
+def test_plan_and_doctor_say_what_a_run_needs(capsys, monkeypatch, tmp_path: Path) -> None:
+    assert main(["plan", *FAST[:-1], "dataset.limit=6", "scale=sample"]) == 0
+    planned = capsys.readouterr().out
+    assert "total: 1 runs, 6 calls" in planned and "GiB VRAM" in planned and "hours" in planned
+    monkeypatch.setenv("GRAPHCONTEXT_HOME", str(tmp_path / "no models"))
+    monkeypatch.delenv("MY_KEY", raising=False)
+    remote = ["llm=openai", "llm.api_key_env=MY_KEY", "generator=llm"]
+    assert main(["doctor", *FAST[:-1], *remote]) == 1
+    assert "✗ environment variable MY_KEY  →  export MY_KEY=…" in capsys.readouterr().out
+    main(["doctor", *FAST[:-1]])
+    assert "✗ model smollm2: no weights" in capsys.readouterr().out
+
+
 def test_a_composed_config_is_not_kept_when_its_environment_changes(tmp_path: Path, monkeypatch) -> None:
     from graphcontext.table.expand import compose_cached
 

@@ -4,7 +4,7 @@ The Python API does what the commands ``run``, ``ask`` and ``table`` do::
 
     import graphcontext as gc
     result = gc.run("experiment=gcg/graph_context_gen")
-    print(result.metrics["bertscore_f1"].value, result.path)
+    print(result.metrics["metrics"]["bertscore_f1"]["value"], result.path)
 """
 
 from __future__ import annotations
