@@ -227,15 +227,22 @@ def describe(known: dict[str, Any], n: int) -> list[str]:
     """Return lines on what stands under a run's numbers: the graph's threshold and edges, fall-backs, cuts."""
     lines = []
     for graph in known.get("graphs", {}).values():
-        edges = f"edges={graph['n_edges']}  nodes={graph['n_nodes']}  mean degree={graph['mean_degree']:.2f}"
-        lines.append(f"graph: threshold={graph['threshold']:.4f} ({graph['threshold_rule']})  {edges}")
-    for kind, count in sorted(known["fallbacks"].items()):
+        facts = {"threshold": "", "n_edges": "edges", "n_nodes": "nodes", "mean_degree": "mean degree"}
+        shown = [f"{label or key}={_short(graph[key])}" for key, label in facts.items() if key in graph]
+        rule = f"  ({graph['threshold_rule']})" if "threshold_rule" in graph else ""
+        lines.append(f"graph: {'  '.join(shown)}{rule}")
+    fallbacks = {"cosine": 0} if known.get("graphs") else {}
+    for kind, count in sorted({**fallbacks, **known["fallbacks"]}.items()):
         lines.append(f"fall-back to {kind}: {count} of {n} questions ({count / max(n, 1):.0%})")
     if known["n_units_cut"]:
         lines.append(f"context units cut to fit the budget: {known['n_units_cut']}")
     if known["n_contexts_with_reason"]:
         lines.append(f"contexts with an extraction fault or without a triple: {known['n_contexts_with_reason']} of {n}")
     return lines
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def facts(pipeline: Pipeline, data: Any) -> dict[str, Any]:

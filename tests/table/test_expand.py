@@ -147,7 +147,11 @@ def test_command_line_beats_cell_beats_experiment_beats_scale(folder: Path) -> N
     assert found["base"]["dataset"]["limit"] == 6  # typed; the scale says 24
     typed = by_row("retriever.top_k=4", "generator.max_new_tokens=7", "table.rows=base,other,extract", root=folder)
     assert {config["retriever"]["top_k"] for config in typed.values()} == {4}
-    assert [config["generator"].get("max_new_tokens") for config in typed.values()] == [7, 7, None]  # AnswerBot has none
+    assert [config["generator"].get("max_new_tokens") for config in typed.values()] == [
+        7,
+        7,
+        None,
+    ]  # AnswerBot has none
 
 
 def test_a_value_reaches_the_rows_that_have_its_key(folder: Path) -> None:

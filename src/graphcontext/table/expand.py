@@ -97,6 +97,7 @@ class Request:
     baseline: str | None
     suffix: str
     root: Path = Path(".")
+    rows: str | None = None  # table.rows as typed
 
 
 def load_spec(name: str, config_dir: str | None = None) -> Spec:
@@ -194,7 +195,8 @@ def request(
     _check_words(spec, rest, config_dir)
     _check_keys(spec, rest, config_dir, root)
     suffix = _suffix(spec, rest)
-    return Request(spec, tuple(rest), selected, None if baseline == "null" else baseline, suffix, Path(root))
+    baseline = None if baseline == "null" else baseline
+    return Request(spec, tuple(rest), selected, baseline, suffix, Path(root), settings.get("table.rows"))
 
 
 def _select(spec: Spec, value: str | None, names: list[str]) -> tuple[str, ...]:

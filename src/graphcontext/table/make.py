@@ -185,7 +185,7 @@ def _write(wish: Request, columns: list[expand.Column], lines: list[_Line], wher
 
 
 def _given(wish: Request) -> list[str]:
-    rows = "" if set(wish.selected) == {r.name for r in wish.spec.rows} else f"table.rows={','.join(wish.selected)}"
+    rows = f"table.rows={wish.rows}" if wish.rows else ""
     baseline = f"table.baseline={wish.baseline}" if wish.baseline != wish.spec.baseline else ""
     return [word for word in (*wish.overrides, rows, baseline) if word]
 
