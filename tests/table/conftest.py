@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from instant import InstantLLM
 
 from graphcontext import api
 from graphcontext.table.make import Made
@@ -20,6 +21,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def made(folder: Path) -> Made:
+def made_and_asked(folder: Path) -> tuple[Made, list[str]]:
+    InstantLLM.asked.clear()
+    return api.table("tests/tiny", SIX, config_dir=CONF, root=folder), list(InstantLLM.asked)
+
+
+@pytest.fixture(scope="session")
+def made(made_and_asked: tuple[Made, list[str]]) -> Made:
     """The table ``tests/tiny`` over six questions."""
-    return api.table("tests/tiny", SIX, config_dir=CONF, root=folder)
+    return made_and_asked[0]
+
+
+@pytest.fixture(scope="session")
+def asked(made_and_asked: tuple[Made, list[str]]) -> list[str]:
+    """What the model was asked for ``made``."""
+    return made_and_asked[1]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphcontext import __version__
-from graphcontext.config import Composed, compose, conf_dirs, groups, options
+from graphcontext.config import Composed, compose, conf_dirs, options
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.files import digest, write_atomic
 from graphcontext.models import hash_file
@@ -193,7 +193,6 @@ def request(
         raise InputError(f"table.baseline={baseline}: no such row{did_you_mean(str(baseline), names, most=20)}")
     _check_axes(spec, rest, "table.rows" in settings, config_dir)
     _check_words(spec, rest, config_dir)
-    _check_keys(spec, rest, config_dir, root)
     suffix = _suffix(spec, rest)
     baseline = None if baseline == "null" else baseline
     return Request(spec, tuple(rest), selected, baseline, suffix, Path(root), settings.get("table.rows"))
@@ -233,23 +232,12 @@ def _check_axes(spec: Spec, overrides: list[str], rows_chosen: bool, config_dir:
 
 def _check_words(spec: Spec, overrides: list[str], config_dir: str | None) -> None:
     """Refuse at once, before all rows are composed, a key whose last word stands in no YAML at all."""
-    texts = [p.read_text() for root in conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))]
+    texts = [p.read_text(errors="replace") for root in conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))]
     known = {word for text in texts for word in re.findall(r"([\w@]+):", text)}
     unknown = [t for t in overrides if re.split(r"[.@]", t.partition("=")[0])[-1] not in known]
     if unknown:
         row = next((row for row in spec.rows if row.experiment), None)
         compose(unknown, [f"experiment={row.experiment}"] if row else [], config_dir)
-
-
-def _check_keys(spec: Spec, overrides: list[str], config_dir: str | None, root: Path | str) -> None:
-    """Refuse at once a key that no YAML mentions: to compose every row first takes seconds."""
-    texts = [path.read_text(errors="replace") for tree in conf_dirs(config_dir) for path in tree.rglob("*.yaml")]
-    for override in overrides:
-        last = override.partition("=")[0].rpartition(".")[2].partition("@")[0]
-        experiment = next((row.experiment for row in spec.rows if row.experiment), None)
-        if last not in groups(config_dir) and not any(f"{last}:" in text for text in texts):
-            cell = [f"experiment={experiment}"] if experiment else []
-            compose_cached([override], cell, config_dir, root=root)
 
 
 def experiment_groups(experiment: str, config_dir: str | None = None) -> set[str]:
@@ -259,7 +247,10 @@ def experiment_groups(experiment: str, config_dir: str | None = None) -> set[str
     for root in conf_dirs(config_dir):
         path = root / "experiment" / f"{experiment}.yaml"
         if path.is_file():
-            defaults = (yaml.safe_load(path.read_text()) or {}).get("defaults", [])
+            try:
+                defaults = (yaml.safe_load(path.read_text()) or {}).get("defaults", [])
+            except yaml.YAMLError:
+                return set()  # composing it says what is wrong
             return {k.removeprefix("override ").strip("/") for d in defaults if isinstance(d, dict) for k in d}
     return set()
 
