@@ -144,7 +144,8 @@ def test_t51_t12_what_changes_an_answer_is_asked_again_and_the_old_run_is_kept(t
 def test_a_full_disk_is_one_line_and_the_next_run_goes_on(tmp_path: Path, undisturbed: Path) -> None:
     mount = tmp_path / "small"
     mount.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(mount)], capture_output=True, check=False)
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(mount)]
+    made = subprocess.run(command, capture_output=True, check=False)
     if made.returncode:
         pytest.skip("no tmpfs can be mounted here")
     try:
