@@ -120,9 +120,11 @@ class CausalModel:
         temperature: float,
         top_p: float,
         seeds: Sequence[int],
+        repetition_penalty: float = 1.0,
     ) -> list[tuple[list[int], str]]:
         """Return the generated ids of each prompt and ``stop`` or ``length``; the final EOS is left out."""
         import torch
+        from transformers import LogitsProcessorList, RepetitionPenaltyLogitsProcessor
 
         if not prompts:
             return []
@@ -133,8 +135,11 @@ class CausalModel:
         device = self.weights.get_input_embeddings().weight.device
         stops = self._stops()
         arguments: dict[str, Any] = {"eos_token_id": stops} if stops else {}
+        processors = LogitsProcessorList()
+        if repetition_penalty != 1:  # of the answer alone: what the prompt says may be said again
+            processors.append(RepetitionPenaltyLogitsProcessor(repetition_penalty, prompt_ignore_length=longest))
         if temperature > 0:
-            arguments["logits_processor"] = [GumbelNoise(temperature, top_p, seeds)]
+            processors.append(GumbelNoise(temperature, top_p, seeds))
         with torch.inference_mode():
             out = self.weights.generate(
                 input_ids=ids.to(device),
@@ -145,6 +150,7 @@ class CausalModel:
                 top_p=None,
                 top_k=None,
                 repetition_penalty=1.0,
+                logits_processor=processors,
                 pad_token_id=pad,
                 **arguments,
             )

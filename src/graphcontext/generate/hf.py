@@ -28,6 +28,8 @@ class HuggingFaceLLM:
         quantization: ``none``, ``4bit`` (NF4, double quantisation) or ``8bit``, by bitsandbytes.
         temperature: 0 is greedy.
         top_p: in (0, 1]; read only where the temperature is above 0.
+        repetition_penalty: ≥ 1; the logit of a token that the answer holds already is divided by it (multiplied
+            where negative). 1 is off; the prompt's tokens do not count.
         context_window: prompt and answer together, in tokens; null means what the model says.
         system_role: whether the chat template has a system role; if not, the system text opens the first
             user message. Without any template the messages are joined by blank lines and end in "Answer:".
@@ -56,6 +58,7 @@ class HuggingFaceLLM:
         quantization: str = "none",
         temperature: float = 0.0,
         top_p: float = 1.0,
+        repetition_penalty: float = 1.0,
         context_window: int | None = None,
         system_role: bool = True,
         parameters: int | None = None,
@@ -68,13 +71,15 @@ class HuggingFaceLLM:
         if quantization not in QUANTIZATIONS:
             raise InputError(f"llm.quantization={quantization}{did_you_mean(quantization, QUANTIZATIONS)}")
         check_decoding(temperature, top_p)
+        if repetition_penalty < 1:
+            raise InputError(f"llm.repetition_penalty={repetition_penalty}; allowed: 1 and more")
         if batch_size < 1:
             raise InputError(f"llm.batch_size={batch_size}; allowed: 1 and more")
         if device not in ("auto", "cpu", "cuda") and not device.startswith("cuda:"):
             raise InputError(f"llm.device={device}; allowed: auto, cpu, cuda, cuda:N")
         self.model, self.revision, self.adapter = model, revision, adapter
         self.dtype, self.quantization, self.device = dtype, quantization, device
-        self.temperature, self.top_p = temperature, top_p
+        self.temperature, self.top_p, self.repetition_penalty = temperature, top_p, repetition_penalty
         self.context_window, self.system_role = context_window, system_role
         self.parameters, self.plan, self.batch_size = parameters, plan or {}, batch_size
         self.workspace: Any = None
@@ -110,7 +115,9 @@ class HuggingFaceLLM:
     def settings(self) -> dict[str, Any]:
         """Return what decides an answer besides the messages."""
         named = {"model": self.model, "revision": self.revision, "adapter": self.adapter}
-        decoding = {"temperature": self.temperature, "top_p": self.top_p} if self.draws_random() else {}
+        decoding: dict[str, Any] = {"repetition_penalty": self.repetition_penalty}
+        if self.draws_random():
+            decoding |= {"temperature": self.temperature, "top_p": self.top_p}
         shape = {"dtype": self.dtype, "quantization": self.quantization, "system_role": self.system_role}
         return {
             "backend": ["HuggingFaceLLM", self.version],
@@ -154,6 +161,7 @@ class HuggingFaceLLM:
                 self.temperature,
                 self.top_p,
                 [seeds[i] for i in fits],
+                self.repetition_penalty,
             )
         except RuntimeError as error:
             if "out of memory" not in str(error) and "can't allocate memory" not in str(error):

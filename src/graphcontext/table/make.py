@@ -147,7 +147,7 @@ def _done(line: _Line, root: Path) -> bool:
     if line.keys is None:
         return False
     run = Run(run_path(root, line.keys))
-    if not (run.path / "metrics.json").is_file() or run.metrics["n_failed"] or run.metrics["facts"]["n_retry"]:
+    if not (run.path / "metrics.json").is_file() or run.metrics["n_failed"] or run.metrics["facts"].get("n_retry"):
         return False
     line.run = run
     return True
