@@ -1,0 +1,84 @@
+"""One question of the user's own: answer, sources, and what is not asked twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphcontext import api
+from graphcontext.ask import Asked
+from graphcontext.data.records import Context, Passage, Prediction, Ranking, Scored, Source, Unit
+from graphcontext.errors import InputError
+
+CONF = str(Path(__file__).parent / "table" / "conf")
+QUESTION = "How do I find which process holds a port?"
+
+
+def ask(question: str, *overrides: str) -> Asked:
+    return api.ask(question, "experiment=tests/base", *overrides, config_dir=CONF)
+
+
+def test_an_answer_names_its_sources() -> None:
+    asked = ask(f"  {QUESTION}\n")
+    from instant import InstantLLM  # importable now: the parent of the conf tree is
+
+    text = asked.text()
+    answer, sources = text.split("\n\nSources\n")
+    assert answer == asked.prediction.prediction and "port" in text
+    lines = sources.splitlines()
+    assert lines[0].startswith("  [1] ") and "(score 0." in lines[0]
+    assert lines[1].strip().startswith("https://cqa.example.org/questions/")
+    assert ", by user" in lines[1] and lines[1].endswith("CC0 1.0")
+    assert lines[-1] == f"context: {asked.context.n_tokens} tokens, 0 units cut"
+    assert not Path("runs").exists()
+
+    before = len(InstantLLM.asked)
+    again = ask(QUESTION)  # the same question, but for blanks around it
+    assert again == asked and len(InstantLLM.asked) == before
+    ask(QUESTION, "generator.max_new_tokens=5")
+    ask(QUESTION + "?")
+    assert len(InstantLLM.asked) == before + 2
+
+
+@pytest.mark.parametrize("blank", ["", " \n\t"])
+def test_a_blank_question_is_refused(blank: str) -> None:
+    with pytest.raises(InputError, match="the question is blank"):
+        ask(blank)
+    assert not (Path("store") / "corpus").exists()
+
+
+def asked(ranking: Ranking, prediction: Prediction, units: tuple[Unit, ...] = ()) -> Asked:
+    passages = {
+        "p": Passage("p", "A title", "text", "text"),
+        "q": Passage("q", "Other", "text", "text", Source("https://x.org/1", "", "CC BY-SA 4.0")),
+    }
+    return Asked(prediction, Context("a", units, 12, 1), ranking, passages)
+
+
+def test_sources_without_a_link_and_added_facts() -> None:
+    ranking = Ranking("a", (Scored("p", 0.5), Scored("q", 0.25)), fallback="cosine")
+    units = (Unit("p", "text", "p"), Unit("t", "ss lists sockets\nlsof lists files", "triples"))
+    text = asked(ranking, Prediction("a", "Why?", "Since.", ()), units).text()
+    assert text.splitlines() == [
+        "Since.",
+        "",
+        "Sources",
+        "  [1] A title  (score 0.5000)",
+        "      source unknown",
+        "  [2] Other  (score 0.2500)",
+        "      https://x.org/1, CC BY-SA 4.0",
+        "  ranked by fall-back: cosine (the question has no neighbour in the graph)",
+        "",
+        "Facts added to the context",
+        "  ss lists sockets",
+        "  lsof lists files",
+        "",
+        "context: 12 tokens, 1 units cut",
+    ]
+
+
+def test_no_answer_and_no_source_are_said() -> None:
+    text = asked(Ranking("a", ()), Prediction("a", "Why?", " ", (), status="failed", reason="server: 500")).text()
+    assert text.startswith("(no answer: server: 500)\n") and "none: nothing similar in the pool" in text
+    assert "(no answer: empty)" in asked(Ranking("a", ()), Prediction("a", "Why?", "", (), status="empty")).text()

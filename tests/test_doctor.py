@@ -1,0 +1,80 @@
+"""What a run needs: each line good or bad, with the mend."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphcontext import api, cli, doctor
+from graphcontext.doctor import Line, examine
+
+CONF = str(Path(__file__).parent / "table" / "conf")
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_gpu", lambda: Line(True, "no GPU"))  # torch is slow to import
+
+
+def lines(*overrides: str) -> dict[str, Line]:
+    return {line.what: line for line in examine([("run", api.compose(*overrides, config_dir=CONF))])}
+
+
+def test_a_line_shows_its_mend_only_where_it_is_bad() -> None:
+    assert str(Line(True, "model x", "fetch it")) == "✓ model x"
+    assert str(Line(False, "model x", "fetch it")) == "✗ model x  →  fetch it"
+
+
+def test_a_run_that_needs_nothing_is_all_good() -> None:
+    found = lines("experiment=tests/base")
+    assert all(line.good for line in found.values())
+    version = ".".join(map(str, sys.version_info[:3]))
+    assert f"Python {version}" in found and "data set cqa_sample" in found and any("GiB free" in what for what in found)
+
+
+def test_missing_weights_data_and_adapters_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GRAPHCONTEXT_DATA", str(tmp_path / "none"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "none"))
+    bad = [str(line) for line in lines("scale=paper", "llm.adapter=gcg/sft").values() if not line.good]
+    for start, mend in (
+        ("✗ model meta-llama/Llama-2-13b-chat-hf: ", "graphcontext prepare"),
+        ("✗ model BAAI/bge-large-en: ", "graphcontext prepare"),
+        ("✗ adapter gcg/sft: no such folder", "llm.adapter=FOLDER"),
+        ("✗ data set askubuntu: no data: ", "dataset.path"),
+    ):
+        (line,) = [text for text in bad if text.startswith(start)]
+        assert "  →  " in line and mend in line.split("  →  ")[1]
+
+
+def test_a_key_that_the_run_needs_is_looked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("experiment=gcg/zero_shot", "llm=gpt_3_5_turbo", "tokenizer=words", "metric=[rouge1]")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert str(lines(*words)["environment variable OPENAI_API_KEY"]).endswith("→  export OPENAI_API_KEY=…")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    found = lines(*words)
+    assert found["environment variable OPENAI_API_KEY"].good and "sk-secret" not in "".join(map(str, found.values()))
+    unused = lines("experiment=tests/base", "llm@roles.judge=gpt_3_5_turbo")  # no judge in this run
+    assert not any("OPENAI" in what for what in unused)
+
+
+def test_a_full_or_read_only_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "LEAST_DISK_GIB", 1e9)
+    bad = [line for line in lines("experiment=tests/base").values() if not line.good]
+    assert bad and all("GiB free" in line.what and "free some space" in line.mend for line in bad)
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "library_version", lambda name: None if name in ("lxml", "peft") else "1")
+    found = lines("experiment=tests/base")
+    assert str(found["lxml missing"]) == "✗ lxml missing  →  pip install lxml"
+    (extra,) = [line for what, line in found.items() if what.startswith("peft")]
+    assert extra.good and "graphcontext[lora]" in extra.what
+
+
+def test_the_exit_code_says_whether_all_is_good(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["doctor", "experiment=tests/base", "--config-dir", CONF]) == 0
+    assert "✗" not in capsys.readouterr().out
+    assert cli.main(["doctor", "experiment=tests/absent", "--config-dir", CONF]) == 1
+    assert "✗ model nowhere/absent" in capsys.readouterr().out

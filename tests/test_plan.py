@@ -1,0 +1,89 @@
+"""What a run or table would cost, before any of it is spent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphcontext import api, plan
+from graphcontext.plan import Cost, cost, estimate, memory_gib, text, weights_gib
+from graphcontext.runs import Run
+from graphcontext.table.expand import configs
+
+CONF = str(Path(__file__).parent / "table" / "conf")
+LLAMA = {
+    "parameters": 13015864320,
+    "dtype": "auto",
+    "quantization": "none",
+    "batch_size": 16,
+    "plan": {"layers": 40, "kv_heads": 40, "head_dim": 128},
+}
+
+
+def test_llama_13b_by_hand() -> None:
+    # 13.016e9 · 2 bytes = 24.24 GiB; cache: 2 · 40 · 40 · 128 · 2 = 819,200 bytes a token, 16 · 1000 tokens: 12.21 GiB
+    assert weights_gib(LLAMA) == pytest.approx(24.24, abs=0.01)
+    assert memory_gib(LLAMA, 1000) == pytest.approx(24.24 + 12.21, abs=0.01)
+    assert weights_gib({**LLAMA, "quantization": "4bit"}) == pytest.approx(6.67, abs=0.01)
+    assert weights_gib({**LLAMA, "dtype": "float32"}) == pytest.approx(48.49, abs=0.01)
+    assert weights_gib({"model": "gpt"}) == 0
+
+
+def test_a_run_at_the_papers_scale(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GRAPHCONTEXT_DATA", str(tmp_path / "none"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "none"))
+    words = ("experiment=gcg/text_gen", "scale=paper", "dataset.limit=100")
+    found = cost("row", api.compose(*words).config)
+    # a prompt: 60 + 220 of the question + 2 passages of 220 + 230 tokens; 512 new ones
+    assert (found.n_questions, found.calls, found.prompt_tokens, found.new_tokens) == (100, 100, 118_000, 51_200)
+    assert found.hours == pytest.approx((118_000 / 7000 + 51_200 / 300) / 3600) and found.device == "gpu"
+    assert found.vram_gib == pytest.approx(24.24 + 16 * 1692 * 819_200 / 2**30, abs=0.01)
+    assert found.assumed and not found.untrained
+    assert "meta-llama/Llama-2-13b-chat-hf" in found.missing and "BAAI/bge-large-en" in found.missing
+    tuned = cost("tuned", api.compose(*words, "llm.adapter=gcg/sft").config)
+    said = text([found, tuned])
+    assert "total: 2 runs, 200 calls, 338,400 tokens, 44.9 GiB VRAM" in said
+    assert "sizes: assumed in the data sets' YAML" in said and "not on this machine: " in said
+    assert "to be trained first: adapter gcg/sft, for 1 of these runs" in said
+
+
+def test_equal_runs_count_once_and_counts_replace_assumptions() -> None:
+    costs = estimate(configs(["tests/tiny"], ["dataset.limit=3"], CONF))
+    assert [c.label for c in costs] == [
+        f"{row} on cqa_sample" for row in ("base", "twin", "other", "fallen", "extract", "absent")
+    ]
+    calls = {c.label.split()[0]: c.calls for c in costs}
+    assert calls == {"base": 3, "twin": 3, "other": 3, "fallen": 3, "extract": 0, "absent": 3}
+    assert "total: 5 runs, 12 calls" in text(costs)  # twin is base
+    assert "not on this machine: nowhere/absent" in text(costs) and all(c.assumed for c in costs)
+
+    run: Run = api.run("experiment=tests/extract", "dataset.limit=3", config_dir=CONF)  # reads the data
+    counted = estimate(configs(["tests/tiny"], ["dataset.limit=3"], CONF))
+    assert run.metrics["n"] == 3 and not any(c.assumed for c in counted)
+    assert "assumed" not in text(counted) and counted[0].prompt_tokens != costs[0].prompt_tokens
+    assert (
+        plan.size(api.compose("experiment=tests/extract", "dataset.limit=1000", config_dir=CONF).config).n_questions
+        < 50
+    )
+
+
+def test_nothing_to_run_is_said() -> None:
+    assert text(estimate([])) == "nothing to run"
+
+
+def made_up(label: str, hours: float, calls: int = 10) -> Cost:
+    return Cost(label, label, 24, calls, 0, 0, 0.0, 0.0, hours, "cpu", (), False)
+
+
+def test_a_budget_gives_one_size_to_all_llm_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 1 + 2 + 0 hours for a budget of 1: a third of 24 questions is 8
+    planned = {"a": made_up("a", 1.0), "b": made_up("b", 2.0), "c": made_up("c", 0.0, calls=0)}
+    monkeypatch.setattr(plan, "cost", lambda name, config, root: planned[name])
+
+    def limits(hours: float | None) -> list[int | None]:
+        return plan.budgeted_limits([(name, {"budget": {"hours": hours}}) for name in planned])
+
+    assert limits(1.0) == [8, 8, None]
+    assert limits(3.0) == limits(None) == [None, None, None]
+    assert limits(0.01) == [0, 0, None] and plan.budgeted_limits([]) == []

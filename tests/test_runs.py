@@ -1,0 +1,131 @@
+"""Run folders: what they hold, how they are found, and runs side by side of which one fails."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from graphcontext import api
+from graphcontext.config import compose
+from graphcontext.errors import InputError, RunError
+from graphcontext.files import read_lines
+from graphcontext.runs import Run, describe, execute, execute_all, find
+
+CONF = str(Path(__file__).parent / "table" / "conf")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    words = ("experiment=tests/base", "dataset.limit=3")
+    return api.run(*words, config_dir=CONF, root=tmp_path_factory.mktemp("runs"))
+
+
+def test_a_run_folder_holds_what_the_contract_names(run: Run) -> None:
+    assert len(run.path.name) == 12 and run.path.parent.name == "runs"
+    config = run.config
+    assert config["retriever"]["top_k"] == 2 and "${" not in (run.path / "config.yaml").read_text()
+    rows = {n: read_lines(run.path / f"{n}.jsonl") for n in ("rankings", "contexts", "predictions", "scores", "calls")}
+    ids = [q.id for q in run.questions()]
+    assert len(ids) == 3
+    for name in ("rankings", "contexts", "predictions", "scores"):
+        assert [row["id"] for row in rows[name]] == ids and {row["status"] for row in rows[name]} == {"ok"}
+    assert set(rows["rankings"][0]["passages"][0]) == {"id", "score"}
+    assert {"units", "n_tokens", "n_cut"} <= set(rows["contexts"][0])
+    assert set(rows["contexts"][0]["units"][0]) == {"id", "text", "source"}
+    assert {"question", "prediction", "references", "n_tokens"} <= set(rows["predictions"][0])
+    assert {"rouge1", "rougeL"} <= set(rows["scores"][0])
+    assert sorted(row["item"] for row in rows["calls"]) == sorted(ids)
+
+
+def test_the_metrics_have_the_contracts_keys(run: Run) -> None:
+    metrics = run.metrics
+    assert {"n", "n_failed", "n_empty", "n_truncated", "metrics"} <= set(metrics)
+    assert (metrics["n"], metrics["n_failed"], metrics["n_empty"]) == (3, 0, 0)
+    for name, value in metrics["metrics"].items():
+        assert set(value) == {"value", "ci95", "signature"} and value["signature"].startswith(name)
+        scores = [row[name] for row in run.scores().values()]
+        assert value["value"] == pytest.approx(sum(scores) / 3)
+        assert 0 <= value["ci95"][0] <= value["value"] <= value["ci95"][1] <= 1
+    assert run.summary().startswith("n=3  failed=0  empty=0  truncated=0\nrouge1  0.")
+
+
+def test_the_same_config_is_the_same_run(run: Run) -> None:
+    before = {p.name: p.read_bytes() for p in run.path.iterdir() if p.name != "manifest.json"}
+    words = ("experiment=tests/base", "dataset.limit=3")
+    again = api.run(*words, config_dir=CONF, root=run.path.parents[1])
+    assert again.path == run.path
+    assert {p.name: p.read_bytes() for p in run.path.iterdir() if p.name != "manifest.json"} == before
+
+
+def test_a_run_is_found_by_the_beginning_of_its_name(run: Run, tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    for name in ("abc111", "abc222", "dddddd"):
+        shutil.copytree(run.path, root / "runs" / name)
+    (root / "runs" / "abd").mkdir()  # begun, not finished
+    assert find("d", root).path == root / "runs" / "dddddd" == find(str(root / "runs" / "dddddd")).path
+    assert find("runs/abc1", root).path.name == "abc111"
+    with pytest.raises(InputError, match=r"abc: several runs begin so in .*\(abc111, abc222\)"):
+        find("abc", root)
+    for name in ("abd", "x", ""):
+        with pytest.raises(InputError, match=r"no such run in .*\(abc111, abc222, dddddd\)"):
+            find(name, root)
+    with pytest.raises(InputError, match="none yet: graphcontext run"):
+        find("x", tmp_path)
+
+
+def test_a_run_that_fails_stands_in_its_place(tmp_path: Path) -> None:
+    def config(experiment: str) -> dict:
+        return compose([f"experiment=tests/{experiment}", "dataset.limit=3"], config_dir=CONF).config
+
+    jobs = [(name, config(name)) for name in ("refusing", "buggy", "extract")]
+    refused, buggy, extract = execute_all(jobs, tmp_path, quiet=True)
+    assert isinstance(refused, RunError) and "the server refused the key" in str(refused)
+    assert isinstance(buggy, RunError) and "all 3 items failed, the first because: ValueError" in str(buggy)
+    assert isinstance(extract, Run) and extract.metrics["n"] == 3
+    with pytest.raises(RunError, match="refused the key"):
+        execute(config("refusing"), tmp_path, quiet=True)
+    (folder,) = [p for p in (tmp_path / "runs").iterdir() if p != extract.path]  # the buggy run's: each item's reason
+    failed = Run(folder)
+    assert (failed.metrics["n"], failed.metrics["n_failed"]) == (3, 3)
+    assert all("ValueError" in row["reason"] for row in read_lines(folder / "scores.jsonl"))
+    assert failed.metrics["metrics"]["rouge1"]["value"] == 0
+
+
+def test_what_stands_under_a_run() -> None:
+    graph = {
+        "threshold": 0.43215,
+        "threshold_rule": "mean_degree:8",
+        "n_edges": 456,
+        "n_nodes": 114,
+        "mean_degree": 8.0,
+    }
+    known = {"graphs": {"c": graph}, "fallbacks": {"cosine": 3}, "n_units_cut": 2, "n_contexts_with_reason": 1}
+    lines = describe(known, 12)
+    assert "threshold=0.432" in lines[0] and "edges=456" in lines[0] and "mean_degree:8" in lines[0]
+    assert "fall-back to cosine: 3 of 12 questions (25%)" in lines
+    assert "context units cut to fit the budget: 2" in lines and any("1 of 12" in line for line in lines)
+    assert describe({"fallbacks": {}, "n_units_cut": 0, "n_contexts_with_reason": 0}, 12) == []
+
+
+@pytest.mark.needs_models
+def test_pagerank_ranks_otherwise_than_cosine_on_the_shipped_sample(tmp_path: Path) -> None:
+    def top(experiment: str) -> dict[str, set[str]]:
+        words = (f"experiment=gcg/{experiment}", "generator=none", "metric=[rouge1]", "tokenizer=words")
+        run = api.run(*words, root=tmp_path)
+        assert run.metrics["facts"]["fallbacks"].get("cosine", 0) <= 12
+        return {ranking.id: {p.id for p in ranking.passages} for ranking in run.rankings()}
+
+    dense, ppr = top("text_gen"), top("graph_gen")
+    other = [item for item in dense if dense[item] != ppr[item]]
+    print(f"PageRank's top 2 differ from cosine's for {len(other)} of {len(dense)} questions")
+    assert len(dense) == 24 and all(len(passages) == 2 for passages in (*dense.values(), *ppr.values()))
+    assert len(other) >= 0.1 * len(dense)
+
+
+def test_metrics_are_written_last(run: Run) -> None:
+    times = {p.name: p.stat().st_mtime_ns for p in run.path.iterdir()}
+    assert max(times, key=times.__getitem__) == "metrics.json"  # a folder with it is whole
+    assert json.loads((run.path / "card.json").read_text())["name"] == "cqa_sample"
