@@ -174,6 +174,36 @@ def test_data_of_the_paper_that_is_not_here_is_a_reason_not_an_error(
     assert status(done)["extract"].startswith("not run (no data")
 
 
+def test_several_data_sets_are_columns_and_footnotes_say_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    conf = tmp_path / "table" / "conf"
+    shutil.copytree(CONF, conf)
+    (conf / "table" / "tests" / "two.yaml").write_text(
+        "# graphcontext table tests/two\ntitle: Two\npaper: none\nbaseline: extract\n"
+        "datasets: {cqa_sample: Sample, stackexchange: Site, unix: Unix}\nmetrics: {rouge1: ROUGE-1}\nrows:\n"
+        "  - {name: extract, label: E, experiment: tests/extract, reported: {stackexchange: {rouge1: 0.3}}}\n"
+        "  - {name: fallen, label: F, experiment: tests/fallen}\n"
+    )
+    sample = SRC / "graphcontext" / "data" / "sample" / "cqa_sample"
+    shutil.copytree(sample, tmp_path / "data" / "stackexchange" / "ai.stackexchange.com")
+    monkeypatch.setenv("GRAPHCONTEXT_DATA", str(tmp_path / "data"))
+    done = api.table("tests/two", "dataset.limit=3", config_dir=str(conf), root=tmp_path)
+    assert done.result is not None and [(c.id, c.label) for c in done.result.columns] == [
+        ("cqa_sample", "Sample"),  # Unix falls together with it
+        ("stackexchange", "Site"),
+    ]
+    found = {(cell.row, cell.column): cell for cell in done.result.cells}
+    assert found["extract", "cqa_sample"].reported is None and found["extract", "stackexchange"].reported == 0.3
+    assert found["extract", "stackexchange"].status in ("ok", "close", "underpowered", "off")
+    assert found["extract", "stackexchange"].run != found["extract", "cqa_sample"].run
+    assert {cell.family for cell in done.result.cells if cell.row == "fallen"} == {
+        "cqa_sample/rouge1 against extract (1)",
+        "stackexchange/rouge1 against extract (1)",
+    }
+    notes = done.result.footnotes
+    assert "n=3" in notes and "dataset: cqa_sample stands in for Unix" in notes
+    assert "fall-back to cosine: 2 of 3 questions (67%): fallen on Sample, fallen on Site" in notes
+
+
 # -- the budget ----------------------------------------------------------------------------------
 
 

@@ -213,7 +213,9 @@ def _place(wish: Request, column: expand.Column, row: expand.Row, metric: str, l
     extractor = "extractor" in line.cell.composed.config["enhancer"] and bool(spec.paper_choices.get("extractor"))
     circumstances = Circumstances(
         fallback=_mostly_fallen_back(line.run),
-        stand_in=extractor or bool(stand_ins(line.cell.composed, line.paper, metric)),
+        stand_in=extractor
+        or any(d != column.dataset for d in column.stands_for)
+        or bool(stand_ins(line.cell.composed, line.paper, metric)),
     )
     return Place(row.name, column.dataset, metric, reported, circumstances, RowScores(ids, values), line.run.path.name)
 
@@ -251,11 +253,8 @@ def _footnotes(wish: Request, lines: list[_Line]) -> list[str]:
 
 def _dataset_notes(spec: expand.Spec, lines: list[_Line]) -> list[str]:
     """Say for which of the paper's data sets another stands in."""
-    found = {line.cell.column: [spec.datasets[d] for d in line.cell.column.stands_for] for line in lines}
-    notes = [
-        f"dataset: {column.dataset} stands in for {', '.join(labels)}"
-        for column, labels in found.items()
-        if labels and column.dataset not in column.stands_for
-    ]
-    own = [column.label for column, labels in found.items() if not labels]
+    columns = list(dict.fromkeys(line.cell.column for line in lines))
+    found = {c: [spec.datasets[d] for d in c.stands_for if d != c.dataset] for c in columns}
+    notes = [f"dataset: {c.dataset} stands in for {', '.join(labels)}" for c, labels in found.items() if labels]
+    own = [c.label for c in columns if not c.stands_for]
     return notes + [f"dataset: {label}, chosen by you: no numbers of the paper stand beside it" for label in own]
