@@ -109,3 +109,11 @@ def test_the_page_holds_every_item_and_escapes_all_text(runs: list[Run], tmp_pat
 def test_a_page_for_runs_of_which_the_second_has_more(runs: list[Run]) -> None:
     page = show.write_html(runs[::-1], None, "page.html").read_text()
     assert len(re.findall("<details class=item", page)) == 4 and "retriever._target_" in page
+
+
+def test_a_run_without_a_metric(tmp_path: Path) -> None:
+    words = ("experiment=tests/base", "generator=none", "metric=[]", "dataset.limit=2")
+    run = api.run(*words, config_dir=CONF, root=tmp_path)
+    (item, *_) = [q.id for q in run.questions()]
+    assert "-- answer (empty: generator=none)\n   (none)" in show.text([run], item)
+    assert "2 items" in show.write_html([run], None, "page.html").read_text() and item in show.text([run])

@@ -209,7 +209,7 @@ def _section(runs: list[_Read], item: str, is_open: bool) -> str:
     asked = having.questions[item]
     values = [next(iter(r.scores[item].values()), None) if item in r.questions else None for r in runs]
     known = [v for v in values if v is not None]
-    marks = "".join(_mark(v, min(known) < max(known) == v) for v in values)
+    marks = "".join(_mark(v, len(known) > 1 and min(known) < max(known) == v) for v in values)
     link = html.escape(asked.source.link)
     gold = "".join(_block("gold", text_) for text_ in having.predictions[item].references)
     return (
