@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,7 +123,7 @@ def _parts(read: _Read, item: str) -> list[tuple[str, str]]:
     hits = [f"{n}. {hit.score:.5f}  {hit.id}  {shown.get(hit.id, '')}".rstrip() for n, hit in _numbered(ranking)]
     if ranking.fallback:
         hits.append(f"fall-back: {ranking.fallback}")
-    units = "\n\n".join(f"[{u.source}]\n{u.text}" for u in context.units)
+    units = "\n\n".join(f"[{source}]\n" + "\n".join(u.text for u in group) for source, group in _by_source(context))
     facts = (f"{prediction.n_tokens} tokens" if prediction.n_tokens else "", prediction.finish or "")
     about = ", ".join([_status(prediction), *filter(None, facts)])
     return [
@@ -131,6 +132,11 @@ def _parts(read: _Read, item: str) -> list[tuple[str, str]]:
         *((f"prompt ({call['role']})", _messages(call)) for call in read.calls.get(item, [])),
         (f"answer ({about})", prediction.prediction or "(none)"),
     ]
+
+
+def _by_source(context: Context) -> Any:
+    """Return (source, units) of neighbouring units with one source: an extractor's sentences are one block."""
+    return itertools.groupby(context.units, key=lambda unit: unit.source)
 
 
 def _numbered(ranking: Ranking) -> Any:

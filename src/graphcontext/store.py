@@ -39,7 +39,9 @@ class Artefact:
     def is_current(self, inputs: dict[str, str]) -> bool:
         """Tell whether it is finished, was made from these inputs' bytes, and has no failed item to retry."""
         done = self.finished
-        return done is not None and done["inputs"] == inputs and not any(done["facts"].get(k) for k in ("n_failed", "n_retry"))
+        if done is None or done["inputs"] != inputs:
+            return False
+        return not done["facts"].get("n_failed") and not done["facts"].get("n_retry")
 
     def begin(self, inputs: dict[str, str]) -> None:
         """Start or go on with the work: what was begun from other inputs is thrown away, calls excepted."""

@@ -339,8 +339,8 @@ def test_the_default_dump_lies_below_the_data_root(data_root, monkeypatch):
 def test_each_yaml_names_all_arguments_and_opens_with_its_command(name):
     text = (CONF / f"{name}.yaml").read_text(encoding="utf-8")
     assert text.startswith("# graphcontext ")
-    values = yaml.safe_load(text)
-    assert values["name"] == name
-    assert values["limit"] == "${limits.questions}"
+    assert yaml.safe_load(text)["name"] == name
+    values = config(name)  # as composed: the base's keys and its own
+    assert yaml.safe_load((CONF / "stackexchange.yaml").read_text())["limit"] == "${limits.questions}"
     assert StackExchange(**config(name)).select is not None
     assert StackExchange.execution | StackExchange.selection <= set(values)

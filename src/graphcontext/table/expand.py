@@ -276,7 +276,8 @@ def columns(wish: Request, config_dir: str | None = None) -> list[Column]:
     """Return the dataset columns: paper's data sets that the scale maps to one stand-in fall together."""
     given = _given(wish.overrides)
     if "dataset" in given:
-        return [Column(given["dataset"], (wish.suffix[1:]), ())]
+        typed = given["dataset"]
+        return [Column(typed, wish.suffix[1:], (typed,) if typed in wish.spec.datasets else ())]
     found: dict[str, list[str]] = {}
     for dataset in wish.spec.datasets:
         used = compose_cached(wish.overrides, (f"dataset={dataset}",), config_dir, lenient=True, root=wish.root)

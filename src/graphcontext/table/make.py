@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphcontext.config import Composed
-from graphcontext.errors import InputError, MissingDataError
+from graphcontext.errors import MissingDataError
 from graphcontext.files import read_lines
 from graphcontext.pipeline import Keys, Pipeline, build_parts, keys
 from graphcontext.plan import budgeted_limits
@@ -89,7 +89,7 @@ def _decide(lines: list[_Line], wish: Request, root: Path) -> None:
             elif pipeline.workspace.store.artefact("corpus", line.keys.corpus).finished is None:
                 pipeline.data()
         except MissingDataError as error:
-            if not line.cell.column.stands_for:
+            if wish.suffix:  # the user named the data set
                 raise
             line.reason = f"no weights: {', '.join(missing)}" if missing else str(error).partition(";")[0]
         if line.reason is None and line.cell.row.name not in wish.selected:
@@ -133,8 +133,6 @@ def _compute(lines: list[_Line], root: Path, quiet: bool) -> None:
     for line, result in zip(todo, results):
         if isinstance(result, Run):
             line.run, line.failed = result, result.metrics["n_failed"] > 0
-        elif isinstance(result, InputError) and not line.cell.column.stands_for:
-            raise result  # about data that the user named
         else:
             line.reason, line.failed = f"failed: {result}", True
     for line in lines:  # rows that were not selected show what is done
