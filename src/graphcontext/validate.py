@@ -8,7 +8,8 @@ from pathlib import Path
 from graphcontext.component import fingerprint, instantiate
 from graphcontext.config import Composed, compose, conf_dirs, groups, options
 from graphcontext.errors import InputError
-from graphcontext.table.expand import cells, load_spec, request
+from graphcontext.table.expand import cells, request
+from graphcontext.table.spec import load_spec
 
 BOUND = ("dataset", "graph", "retriever", "enhancer", "packing", "generator", "metric", "roles", "entity_extractor")
 SCALES = ("sample", "small", "paper")

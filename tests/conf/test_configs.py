@@ -22,7 +22,7 @@ import yaml
 from graphcontext.component import components, fingerprint, instantiate, locate
 from graphcontext.config import compose, conf_dir, groups, options
 from graphcontext.errors import InputError
-from graphcontext.table.expand import load_spec
+from graphcontext.table.spec import load_spec
 from graphcontext.validate import SCALES, validate_all
 
 ROOT = Path(__file__).parents[2]

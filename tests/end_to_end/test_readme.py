@@ -10,7 +10,8 @@ import pytest
 
 from graphcontext import cli
 from graphcontext.config import compose
-from graphcontext.table.expand import load_spec, request
+from graphcontext.table.expand import request
+from graphcontext.table.spec import load_spec
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 COMMANDS = [

@@ -9,6 +9,7 @@ import pytest
 from graphcontext.component import components
 from graphcontext.errors import InputError
 from graphcontext.table import expand
+from graphcontext.table.spec import load_spec
 
 CONF = str(Path(__file__).parent / "conf")
 
@@ -111,7 +112,7 @@ def test_a_fault_in_a_tables_yaml_is_named(old: str, new: str, message: str, tmp
     file.parent.mkdir(parents=True)
     file.write_text(TABLE.replace(old, new))
     with pytest.raises(InputError) as refused:
-        expand.load_spec("mine/table", str(tmp_path / "conf"))
+        load_spec("mine/table", str(tmp_path / "conf"))
     assert message in str(refused.value) and "\n" not in str(refused.value)
 
 

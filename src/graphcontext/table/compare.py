@@ -133,9 +133,7 @@ def _nearness(value: float, ci95: tuple[float, float], reported: float, toleranc
     return "off"
 
 
-def against_baseline(
-    rows: Mapping[str, RowScores], baseline: str, seed: int
-) -> dict[str, tuple[Difference, float]]:
+def against_baseline(rows: Mapping[str, RowScores], baseline: str, seed: int) -> dict[str, tuple[Difference, float]]:
     """Test every row against the baseline over the items both have: one family, Holm inside it.
 
     Args:
@@ -158,9 +156,7 @@ def against_baseline(
     return {row: (difference, p) for (row, difference), p in zip(differences.items(), adjusted, strict=True)}
 
 
-def make_cells(
-    places: Iterable[Place], baseline: str | None, tolerance: Tolerance, seed: int
-) -> tuple[Cell, ...]:
+def make_cells(places: Iterable[Place], baseline: str | None, tolerance: Tolerance, seed: int) -> tuple[Cell, ...]:
     """Fill a table: each cell's mean, interval, status, and its test within data set × metric.
 
     Args:

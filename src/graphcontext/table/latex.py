@@ -71,9 +71,7 @@ def _tabular(result: TableResult, column: Column, notes: text.Notes) -> str:
         rules,
         f" & {' & '.join(['ours & paper'] * len(metrics))} \\\\",
     ]
-    bold = {
-        m.id: best_rows((cell for _, cell in result.block(column, m)), m.higher_is_better) for m in metrics
-    }
+    bold = {m.id: best_rows((cell for _, cell in result.block(column, m)), m.higher_is_better) for m in metrics}
     group = None
     for row in result.rows:
         cells = [result.cell(row, column, metric) for metric in metrics]
@@ -85,8 +83,7 @@ def _tabular(result: TableResult, column: Column, notes: text.Notes) -> str:
             if group:
                 lines.append(f"\\multicolumn{{{width}}}{{l}}{{\\textit{{{escape_tex(group)}}}}} \\\\")
         values = [
-            " & " if cell is None else _cell(result, column, cell, row.id in bold[cell.metric], notes)
-            for cell in cells
+            " & " if cell is None else _cell(result, column, cell, row.id in bold[cell.metric], notes) for cell in cells
         ]
         label = escape_tex(row.label)
         lines.append(f"{'{}' if label.startswith('[') else ''}{label} & {' & '.join(values)} \\\\")

@@ -22,6 +22,8 @@ from graphcontext.table.card import make_card
 from graphcontext.table.cells import Column, Made, Measure, Row, TableResult
 from graphcontext.table.compare import Circumstances, Place, RowScores, Tolerance, make_cells
 from graphcontext.table.expand import CellConfig, Request
+from graphcontext.table.spec import Row as SpecRow
+from graphcontext.table.spec import Spec
 from graphcontext.table.substitutions import footnotes, stand_ins
 
 SEED = 20240112  # of intervals and tests: fixed, so that a table is the same each time it is shown
@@ -188,11 +190,11 @@ def _given(wish: Request) -> list[str]:
     return [word for word in (*wish.overrides, rows, baseline) if word]
 
 
-def _line(lines: list[_Line], row: expand.Row, column: expand.Column) -> _Line | None:
+def _line(lines: list[_Line], row: SpecRow, column: expand.Column) -> _Line | None:
     return next((x for x in lines if x.cell.row == row and x.cell.column == column), None)
 
 
-def _place(wish: Request, column: expand.Column, row: expand.Row, metric: str, line: _Line | None) -> Place:
+def _place(wish: Request, column: expand.Column, row: SpecRow, metric: str, line: _Line | None) -> Place:
     """Bring together what one cell is made from."""
     spec = wish.spec
     reported: Any = {spec.datasets[d]: row.reported.get(d, {}).get(metric) for d in column.stands_for}
@@ -249,7 +251,7 @@ def _footnotes(wish: Request, lines: list[_Line]) -> list[str]:
     return [*notes, *spec.notes]
 
 
-def _dataset_notes(spec: expand.Spec, lines: list[_Line]) -> list[str]:
+def _dataset_notes(spec: Spec, lines: list[_Line]) -> list[str]:
     """Say for which of the paper's data sets another stands in."""
     columns = list(dict.fromkeys(line.cell.column for line in lines))
     found = {c: [spec.datasets[d] for d in c.stands_for if d != c.dataset] for c in columns}

@@ -61,9 +61,7 @@ def to_png(result: TableResult, dpi: int = 150) -> bytes:
         "columnspacing": 1.4,
         "borderaxespad": 0,
     }
-    figure.legend(
-        handles=marks, loc="upper left", bbox_to_anchor=(left * 0.5, under), ncols=per_line, **style
-    )
+    figure.legend(handles=marks, loc="upper left", bbox_to_anchor=(left * 0.5, under), ncols=per_line, **style)
     words = {"fontsize": 7, "color": PAPER, "va": "top", "linespacing": 1.3}
     figure.text(left, under - (legend + 0.1) / height, "\n".join(footer), **words)
     stream = io.BytesIO()

@@ -156,10 +156,7 @@ def _lines(
     rule = [":" + "-" * (w - 1) if s == "<" else "-" * (w - 1) + ":" for w, s in zip(widths, sides)]
     shown = [[line[i] for i in kept] for line in table]
     shown.insert(1, rule)
-    return [
-        "| " + " | ".join(f"{value:{s}{w}}" for value, s, w in zip(line, sides, widths)) + " |"
-        for line in shown
-    ]
+    return ["| " + " | ".join(f"{value:{s}{w}}" for value, s, w in zip(line, sides, widths)) + " |" for line in shown]
 
 
 def _values(result: TableResult, column: Column, cell: Cell, bold: bool) -> list[str]:
