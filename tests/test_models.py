@@ -12,13 +12,17 @@ from graphcontext.errors import InputError, MissingWeightsError
 from graphcontext.models import EMBEDDED, embedded_folder, hash_folder, identity, is_available, resolve, verify_folder
 
 
+def fill(path: Path, *names: str) -> Path:
+    """Write a model folder: a config and weights, or the files that are named."""
+    for name in names or ("config.json", "model.safetensors"):
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text("{}")
+    return path
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    path = tmp_path / "model"
-    path.mkdir()
-    (path / "config.json").write_text("{}")
-    (path / "model.safetensors").write_bytes(b"weights")
-    return path
+    return fill(tmp_path / "model")
 
 
 @pytest.fixture
@@ -97,19 +101,82 @@ def test_a_hub_model_is_found_in_the_cache_by_its_commit(hub: Path) -> None:
         resolve("org/name", "c0ffee")
     assert identity("org/name", "c0ffee") == {"model": "org/name", "weights": "unresolved:c0ffee"}
     snapshot = hub / "models--org--name" / "snapshots" / "c0ffee"
-    snapshot.mkdir(parents=True)
+    fill(snapshot)
     assert resolve("org/name", "c0ffee") == snapshot
     assert identity("org/name", "c0ffee") == {"model": "org/name", "weights": "c0ffee"}
 
 
 def test_main_is_named_by_the_commit_it_stands_for(hub: Path) -> None:
     repo = hub / "models--org--name"
-    (repo / "snapshots" / "c0ffee").mkdir(parents=True)
+    fill(repo / "snapshots" / "c0ffee")
     assert not is_available("org/name")
     (repo / "refs").mkdir()
     (repo / "refs" / "main").write_text("c0ffee\n")
     assert resolve("org/name") == repo / "snapshots" / "c0ffee"
     assert identity("org/name")["weights"] == "c0ffee"
+
+
+def test_a_snapshot_in_part_is_not_available(hub: Path) -> None:
+    snapshot = fill(hub / "models--org--name" / "snapshots" / "c0ffee", "config.json")
+    assert not is_available("org/name", "c0ffee")
+    (snapshot / "model.safetensors").symlink_to("../../blobs/not-here-yet")
+    with pytest.raises(MissingWeightsError, match=r"org/name: model folder .* lacks weights .*graphcontext prepare"):
+        resolve("org/name", "c0ffee")
+    assert identity("org/name", "c0ffee")["weights"] == "c0ffee"  # the commit names it all the same
+
+
+def test_a_snapshots_missing_shard_is_named(hub: Path) -> None:
+    snapshot = fill(hub / "models--org--name" / "snapshots" / "c0ffee", "config.json", "model-1.safetensors")
+    index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
+    (snapshot / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(MissingWeightsError, match=r"lacks model-2\.safetensors, .*; fetch them with"):
+        resolve("org/name", "c0ffee")
+    fill(snapshot, "model-2.safetensors", "pytorch_model.bin.index.json")  # the other form's index is not read
+    assert resolve("org/name", "c0ffee") == snapshot
+
+
+MODULES = [
+    {"path": "0_Transformer", "type": "sentence_transformers.models.Transformer"},
+    {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+    {"path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
+]
+
+
+@pytest.mark.parametrize("own", ["", "0_Transformer"])
+def test_a_sentence_transformers_folder_needs_weights_and_its_poolings_config(tmp_path: Path, own: str) -> None:
+    files = [tmp_path / "m" / own / "config.json", tmp_path / "m" / own / "model.safetensors"]
+    files.append(tmp_path / "m" / "1_Pooling" / "config.json")
+    fill(tmp_path, *(str(f.relative_to(tmp_path)) for f in files))
+    (tmp_path / "m" / "modules.json").write_text(json.dumps([MODULES[0] | {"path": own}, *MODULES[1:]]))
+    assert resolve(str(tmp_path / "m")) == tmp_path / "m"
+    for file in files:
+        kept = file.read_bytes()
+        file.unlink()
+        with pytest.raises(InputError, match=f"lacks .*{file.name.replace('.', '[.]')}"):
+            resolve(str(tmp_path / "m"))
+        file.write_bytes(kept)
+
+
+def test_a_damaged_modules_json_is_one_line(folder: Path) -> None:
+    (folder / "modules.json").write_text('[{"path": ""')
+    with pytest.raises(InputError, match=r"modules\.json is damaged"):
+        verify_folder(folder)
+
+
+def test_a_spacy_pipeline_needs_its_meta_tokenizer_and_vocabulary(tmp_path: Path) -> None:
+    needed = ("config.cfg", "meta.json", "tokenizer", "vocab/strings.json")
+    verify_folder(fill(tmp_path, *needed))
+    for name in needed[1:]:
+        (tmp_path / name).unlink()
+        with pytest.raises(InputError, match=f"spaCy pipeline .* lacks {name}"):
+            verify_folder(tmp_path)
+        fill(tmp_path, name)
+
+
+@pytest.mark.needs_models
+@pytest.mark.parametrize("name", sorted(EMBEDDED))
+def test_the_embedded_models_are_whole(name: str) -> None:
+    verify_folder(resolve(name))
 
 
 def test_a_model_that_is_missing_is_said_without_a_retry(hub: Path, monkeypatch) -> None:

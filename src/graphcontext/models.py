@@ -14,6 +14,9 @@ from pathlib import Path
 
 from graphcontext.errors import InputError, MissingWeightsError
 
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # in the order in which transformers looks for them
+SPACY_FILES = ("meta.json", "tokenizer", "vocab/strings.json")  # beside config.cfg, in every saved pipeline
+
 
 @dataclass(frozen=True)
 class Embedded:
@@ -85,7 +88,8 @@ def resolve(model: str, revision: str | None = None) -> Path:
     """Return the local folder of ``model``: an embedded name, a folder, or a name in the Hugging Face cache.
 
     Raises:
-        MissingWeightsError: it is not on this machine; the message names the command that fetches it.
+        MissingWeightsError: it is not on this machine, or only a part of its snapshot (naming a file that is
+            missing); the message names the command that fetches it.
         InputError: the folder exists but lacks a file.
     """
     if model in EMBEDDED:
@@ -103,6 +107,10 @@ def resolve(model: str, revision: str | None = None) -> Path:
     if snapshot is None:
         at = f"@{revision}" if revision else ""
         raise MissingWeightsError(f"no weights: {model}{at}; fetch them with: graphcontext prepare")
+    try:
+        verify_folder(snapshot)
+    except InputError as error:
+        raise MissingWeightsError(f"no weights: {model}: {error}; fetch them with: graphcontext prepare") from error
     return snapshot
 
 
@@ -127,26 +135,58 @@ def identity(model: str, revision: str | None = None) -> dict[str, str]:
 
 
 def verify_folder(path: Path) -> None:
-    """Check that a model folder is whole: a config, and every weight shard that its index names.
+    """Check that a model folder is whole: a config, every weight shard that its index names, its pooling's config.
+
+    A folder with ``modules.json`` (sentence-transformers) may keep its transformer in a folder of its own; one
+    with ``config.cfg`` is a spaCy pipeline.
 
     Raises:
         InputError: naming the file that is missing.
     """
-    if (path / "config.cfg").is_file() or (path / "modules.json").is_file():
+    if (path / "config.cfg").is_file():
+        for name in SPACY_FILES:
+            if not (path / name).is_file():
+                raise InputError(f"spaCy pipeline {path} lacks {name}")
         return
-    if not (path / "config.json").is_file():
-        raise InputError(f"model folder {path} lacks config.json")
-    for index in path.glob("*.index.json"):
-        try:
-            shards = set(json.loads(index.read_text())["weight_map"].values())
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"model folder {path}: {index.name} is damaged: it has no weight_map") from error
-        for shard in sorted(shards):
-            if not (path / shard).is_file():
-                raise InputError(f"model folder {path} lacks {shard}, which {index.name} names")
-    weights = [*path.glob("*.safetensors"), *path.glob("*.bin"), *path.glob("*.gguf")]
-    if not weights:
-        raise InputError(f"model folder {path} lacks weights (model.safetensors)")
+    modules = path / "modules.json"
+    steps = _steps(modules) if modules.is_file() else {}
+    transformer = path / steps.get("Transformer", "")
+    if not (transformer / "config.json").is_file():
+        raise InputError(f"model folder {transformer} lacks config.json")
+    _verify_weights(transformer)
+    if "Pooling" in steps and not (path / steps["Pooling"] / "config.json").is_file():
+        raise InputError(f"model folder {path} lacks {steps['Pooling']}/config.json, which modules.json names")
+
+
+def _steps(modules: Path) -> dict[str, str]:
+    """Return kind → folder of each step that a sentence-transformers ``modules.json`` names."""
+    try:
+        return {step["type"].rpartition(".")[2]: step["path"] for step in json.loads(modules.read_text())}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"model folder {modules.parent}: modules.json is damaged: it lists no steps") from error
+
+
+def _verify_weights(folder: Path) -> None:
+    """Check the first form of weights that transformers would load from ``folder``."""
+    for name in WEIGHTS:
+        index = folder / f"{name}.index.json"
+        if index.is_file():
+            _verify_shards(folder, index)
+            return
+        if (folder / name).is_file():
+            return
+    if not any(file.is_file() for file in folder.glob("*.gguf")):
+        raise InputError(f"model folder {folder} lacks weights (model.safetensors)")
+
+
+def _verify_shards(folder: Path, index: Path) -> None:
+    try:
+        shards = set(json.loads(index.read_text())["weight_map"].values())
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"model folder {folder}: {index.name} is damaged: it has no weight_map") from error
+    for shard in sorted(shards):
+        if not (folder / shard).is_file():
+            raise InputError(f"model folder {folder} lacks {shard}, which {index.name} names")
 
 
 @functools.cache

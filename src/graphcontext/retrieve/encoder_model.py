@@ -81,10 +81,10 @@ class EncoderModel:
 
 
 def load(folder: Path, pooling: str, max_length: int | None, dtype: str, device: str) -> EncoderModel:
-    """Return the encoder in ``folder``, from memory where this process has it.
+    """Return the encoder in ``folder`` (:func:`graphcontext.models.resolve`), from memory where this process has it.
 
     Raises:
-        InputError: a file is missing, weights are missing, or the folder pools or projects in another way.
+        InputError: weights are missing, or the folder pools or projects in another way.
     """
     named = (str(folder.resolve()), pooling, max_length, dtype, device)
     if named not in _LOADED:
@@ -124,8 +124,6 @@ def _load(folder: Path, pooling: str, max_length: int | None, dtype: str, device
 
     disable_progress_bar()  # one bar per stage, and this is not a stage
     layout = read_layout(folder)
-    if layout.transformer != folder or (folder / "modules.json").is_file():
-        _check_files(layout.transformer)
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -171,19 +169,6 @@ def _declared_pooling(path: Path) -> str:
             f"encoder pooling {', '.join(map(str, chosen))} in {path}; allowed: one of {', '.join(POOLINGS)}"
         )
     return chosen[0]
-
-
-def _check_files(transformer: Path) -> None:
-    """Check the transformer of a sentence-transformers folder as any model folder is checked."""
-    if not (transformer / "config.json").is_file():
-        raise InputError(f"model folder {transformer} lacks config.json")
-    indexes = list(transformer.glob("*.index.json"))
-    for index in indexes:
-        for shard in sorted(set(json.loads(index.read_text()).get("weight_map", {}).values())):
-            if not (transformer / shard).is_file():
-                raise InputError(f"model folder {transformer} lacks {shard}, which {index.name} names")
-    if not any(transformer.glob("*.safetensors")) and not any(transformer.glob("*.bin")):
-        raise InputError(f"model folder {transformer} lacks weights (model.safetensors)")
 
 
 def _read_json(path: Path, default: Any) -> Any:
