@@ -117,5 +117,77 @@ def test_only_the_models_that_a_run_loads_are_needed() -> None:
 def test_missing_models_stop_a_run_before_it_starts(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("GRAPHCONTEXT_HOME", str(tmp_path))
     with pytest.raises(MissingWeightsError, match=r"no weights: smollm2; .*graphcontext prepare"):
-        prepare.check_models(compose(FAST).config)
-    prepare.check_models(compose([*FAST, "generator=none"]).config)
+        prepare.check_ready(compose(FAST).config)
+    prepare.check_ready(compose([*FAST, "generator=none"]).config)
+
+
+class Hub:
+    """Stands for the hub: it lists ``files`` and delivers those that are asked for, less what gets ``lost``."""
+
+    def __init__(self, folder: Path, files: list[str], lost: tuple[str, ...] = ()) -> None:
+        self.folder, self.files, self.lost = folder, files, lost
+        self.asked: list[str] = []
+
+    def list_repo_files(self, model: str, revision: str | None = None) -> list[str]:
+        assert (model, revision) == ("org/name", "c0ffee")
+        return self.files
+
+    def snapshot_download(self, model: str, revision: str | None, allow_patterns: list[str]) -> str:
+        self.asked = allow_patterns
+        for name in set(allow_patterns) - set(self.lost):
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).write_text('{"weight_map": {"a": "pytorch_model-1.bin", "b": "pytorch_model-2.bin"}}')
+        return str(self.folder)
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch):
+    import huggingface_hub
+
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+
+    def made(files: list[str], lost: tuple[str, ...] = ()) -> Hub:
+        stands = Hub(tmp_path / "hub" / "models--org--name" / "snapshots" / "c0ffee", files, lost)
+        monkeypatch.setattr(huggingface_hub.HfApi, "list_repo_files", stands.list_repo_files)
+        monkeypatch.setattr(huggingface_hub, "snapshot_download", stands.snapshot_download)
+        return stands
+
+    return made
+
+
+SHARDS = ["pytorch_model-1.bin", "pytorch_model-2.bin", "pytorch_model.bin.index.json"]
+
+
+def test_a_hub_model_without_safetensors_is_fetched_by_its_bin_files(hub) -> None:
+    stands, said = hub(["config.json", ".gitattributes", "tokenizer.model", "README.md", *SHARDS]), []
+    assert prepare.prepare_models([("org/name", "c0ffee")], said.append) == 1
+    assert stands.asked == ["config.json", *SHARDS, "tokenizer.model"]
+    assert said == ["fetching org/name from the Hugging Face hub", "ready: org/name at c0ffee"]
+    assert is_available("org/name", "c0ffee")
+
+
+def test_pickled_copies_of_safetensors_are_left_out(hub) -> None:
+    stands = hub(["config.json", "model.safetensors", "onnx/model.onnx", "1_Pooling/config.json", *SHARDS])
+    assert prepare.prepare_models([("org/name", "c0ffee")], lambda _: None) == 1
+    assert stands.asked == ["1_Pooling/config.json", "config.json", "model.safetensors"]
+
+
+def test_a_hub_model_that_did_not_come_whole_is_not_ready(hub) -> None:
+    said: list[str] = []
+    hub(["config.json", *SHARDS], lost=("pytorch_model-2.bin",))
+    with pytest.raises(InputError, match=r"org/name did not come whole .* lacks pytorch_model-2\.bin, which"):
+        prepare.prepare_models([("org/name", "c0ffee")], said.append)
+    assert said == ["fetching org/name from the Hugging Face hub"]
+
+
+def test_a_hub_that_cannot_be_reached_is_one_line(hub, monkeypatch) -> None:
+    import huggingface_hub
+    from huggingface_hub.errors import HTTPError
+
+    def offline(*_: Any, **__: Any) -> list[str]:
+        raise HTTPError("no route to host\ndetails")  # what the client's ConnectError is
+
+    hub([])
+    monkeypatch.setattr(huggingface_hub.HfApi, "list_repo_files", offline)
+    with pytest.raises(InputError, match=r"^cannot fetch org/name: no route to host$"):
+        prepare.prepare_models([("org/name", "c0ffee")], lambda _: None)

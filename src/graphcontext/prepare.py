@@ -24,9 +24,11 @@ from graphcontext.data.tokenizer import WORDS
 from graphcontext.errors import InputError, MissingDataError, MissingWeightsError, RunError
 from graphcontext.files import write_atomic
 from graphcontext.lease import Lease
-from graphcontext.models import EMBEDDED, embedded_folder, hash_file, home, is_available
+from graphcontext.models import EMBEDDED, embedded_folder, hash_file, home, is_available, verify_folder
 from graphcontext.pipeline import Pipeline, build_parts
 from graphcontext.store import Store, Workspace
+
+HUB_SUFFIXES = frozenset((".json", ".safetensors", ".txt", ".model", ".jinja"))
 
 
 def prepare_embedded(names: Iterable[str] = EMBEDDED, say: Callable[[str], None] = print) -> int:
@@ -120,14 +122,23 @@ def missing_adapters(config: dict[str, Any]) -> list[str]:
     return [a for a in dict.fromkeys(adapters) if not Path(a).expanduser().is_dir()]
 
 
-def check_models(config: dict[str, Any]) -> None:
-    """Check a run's arguments and that its models are on this machine, before anything is computed.
+def missing_secrets(config: dict[str, Any]) -> list[str]:
+    """Return the environment variables that this config names for a server's key and that are not set."""
+    named = [n["api_key_env"] for n in used(config) if n.get("api_key_env")]
+    return [name for name in dict.fromkeys(named) if not os.environ.get(name)]
+
+
+def check_ready(config: dict[str, Any]) -> None:
+    """Check a run's arguments, models and keys, before anything is computed.
 
     Raises:
-        InputError: a component refuses an argument.
+        InputError: a component refuses an argument, or a server's key is not set.
         MissingWeightsError: naming them and the command that fetches them.
     """
     build_parts(config)
+    unset = missing_secrets(config)
+    if unset:
+        raise InputError(f"the environment variable {unset[0]} is not set; llm.api_key_env names it (null: no key)")
     missing = missing_models(config)
     if missing:
         raise MissingWeightsError(f"no weights: {', '.join(missing)}; fetch models with: graphcontext prepare")
@@ -174,14 +185,33 @@ def prepare_models(wanted: Iterable[tuple[str, str | None]], say: Callable[[str]
 
 
 def _from_hub(model: str, revision: str | None, say: Callable[[str], None]) -> int:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+    """Fetch what a run reads of a hub model, check that it came whole, and say so only then."""
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import HTTPError, LocalEntryNotFoundError
 
     say(f"fetching {model} from the Hugging Face hub")
-    patterns = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "1_Pooling/*"]
     try:
-        path = snapshot_download(model, revision=revision, allow_patterns=patterns)
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
-        raise InputError(f"cannot fetch {model}: {str(error).splitlines()[0]}") from error
-    say(f"ready: {model} at {Path(path).name}")
+        names = hub_files(HfApi().list_repo_files(model, revision=revision))
+        path = Path(snapshot_download(model, revision=revision, allow_patterns=names))
+    except (HTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:  # HTTPError: no connection
+        raise InputError(f"cannot fetch {model}: {(str(error).splitlines() or [type(error).__name__])[0]}") from error
+    try:
+        verify_folder(path)
+    except InputError as error:
+        raise InputError(f"{model} did not come whole from the hub: {error}") from error
+    say(f"ready: {model} at {path.name}")
     return 1
+
+
+def hub_files(names: Iterable[str]) -> list[str]:
+    """Return which files of a hub repository are fetched, sorted: texts, and per folder one form of weights.
+
+    Where a folder has safetensors, its pickled copy (``.bin``) is left out; so are copies for other libraries.
+
+    >>> hub_files(["config.json", "model.safetensors", "pytorch_model.bin", "tf_model.h5", "2_Dense/pytorch_model.bin"])
+    ['2_Dense/pytorch_model.bin', 'config.json', 'model.safetensors']
+    """
+    kept = [PurePosixPath(name) for name in names]
+    safe = {path.parent for path in kept if path.suffix == ".safetensors"}
+    kept = [p for p in kept if p.suffix in HUB_SUFFIXES or (p.suffix == ".bin" and p.parent not in safe)]
+    return sorted(str(p) for p in kept if not p.name.endswith(".bin.index.json") or p.parent not in safe)
