@@ -255,6 +255,35 @@ def test_the_archive_or_its_folder_below_the_data_root_is_found(tmp_path, monkey
     assert dataset(name="unix").load().card["site"] == "unix.stackexchange.com"
 
 
+@pytest.mark.parametrize("typed", ["ai.stackexchange.com", "ai.stackexchange.com.7z", "AI.StackExchange.com.7Z"])
+def test_a_dump_of_another_site_is_not_the_papers_data_set(typed):
+    message = r"ai\.stackexchange\.com, but dataset=askubuntu is of askubuntu\.com; .*dataset=stackexchange"
+    with pytest.raises(InputError, match=rf"(?i){message}"):
+        dataset(typed, "askubuntu")
+    with pytest.raises(InputError, match=rf"(?i){message}"):
+        dataset(f"{typed}/Posts.xml", "askubuntu")
+    for own in ("/x/askubuntu.com", "/x/AskUbuntu.com.7z", "/x/dump.2023", "/x/june"):  # no other site's name
+        dataset(own, "askubuntu")
+    dataset(typed)  # dataset=stackexchange takes the site from there
+
+
+def test_an_archive_of_another_site_in_the_data_sets_own_folder_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAPHCONTEXT_DATA", str(tmp_path))
+    (tmp_path / "askubuntu").mkdir()
+    (tmp_path / "askubuntu" / "unix.stackexchange.com.7z").write_bytes(b"7z")
+    for read in (dataset(name="askubuntu").load, lambda: StackExchange.identity(config("askubuntu"))):
+        with pytest.raises(InputError, match=r"unix\.stackexchange\.com, but dataset=askubuntu"):
+            read()
+
+
+@pytest.mark.parametrize("typed", ["site", "site/askubuntu.com.7z"])
+def test_the_archives_sha1_is_checked_in_its_folder_too(tmp_path, typed):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "askubuntu.com.7z").write_bytes(b"abc")
+    with pytest.raises(InputError, match=r"askubuntu\.com\.7z is another file: SHA-1 a9993e36.*, expected 00"):
+        dataset(tmp_path / typed, "askubuntu", archive_sha1="00").load()
+
+
 # -- the key -------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from graphcontext.data.records import Corpus, Passage, Question, Source, content
 from graphcontext.errors import InputError, did_you_mean
 
 SPLITS = ("auto", "test", "validation", "train")
+_SITE_NAME = re.compile(r"([\w-]+\.)+(com|net|org)", re.IGNORECASE)  # not a dated folder such as dump.2023
 
 
 class StackExchange:
@@ -31,7 +33,7 @@ class StackExchange:
     Args:
         name: the data set's name, its folder below ``GRAPHCONTEXT_DATA``.
         path: the dump's folder, its ``Posts.xml`` (or ``.gz``) or its ``.7z``; None for the default place.
-        site: host name for links; None takes it from the folder's or archive's name.
+        site: host name for links, which a folder or archive named like a site must have; None takes it from there.
         license: of the whole data set, for the card; each post carries its own.
         limit: number of scored questions, None for all; never touches the pool.
         seed: the only seed that touches which questions are scored.
@@ -44,11 +46,11 @@ class StackExchange:
             max_question_words, min_answer_words, max_answer_words: see
             :class:`graphcontext.data.filters.Rules`.
         archive_url: where the archive can be fetched, None when it is not public.
-        archive_sha1: its SHA-1, checked when the ``.7z`` itself is read; None is not checked.
+        archive_sha1: its SHA-1, checked where a ``.7z`` is read, its folder named or itself; None is not checked.
         plan: assumed sizes for planning before the data is here.
 
     Raises:
-        InputError: a value is not allowed.
+        InputError: a value is not allowed, or ``path`` is named like another site than ``site``.
 
     Differs from the paper: its length limits and its patterns of non-specific answers are not published; ours
     are in the YAML. Near-identical questions (equal token sets) never reach the pool either.
@@ -93,6 +95,8 @@ class StackExchange:
             raise InputError(
                 f"dataset.train_years={list(train_years)} must end before test_years={list(test_years)} begin"
             )
+        if path is not None:
+            check_site(Path(path), site, name)
         self.name, self.path, self.site, self.license = name, path, site, license
         self.limit, self.seed, self.split = limit, seed, split
         self.train_years, self.test_years = tuple(train_years), tuple(test_years)
@@ -115,9 +119,12 @@ class StackExchange:
 
         Raises:
             MissingDataError: the dump is not on this machine.
+            InputError: it is a dump of another site.
         """
         path = _locate(config["name"], config.get("path"), config.get("archive_url"))
-        hashes = [(file.name.lower(), models.hash_file(file)) for file in archive.source_files(path)]
+        files = archive.source_files(path)
+        check_site(files[0], config.get("site"), config["name"])
+        hashes = [(file.name.lower(), models.hash_file(file)) for file in files]
         if hashes[0][0].endswith(".7z"):
             hashes = [(".7z", hashes[0][1])]
         content = hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
@@ -135,7 +142,8 @@ class StackExchange:
 
         Raises:
             MissingDataError: the dump is not on this machine.
-            InputError: no dump, a damaged one, no scored question or an empty pool (with all counts).
+            InputError: no dump, a damaged one, one of another site or SHA-1; no scored question or an empty pool
+                (with all counts).
         """
         side = split or self.split
         if side not in SPLITS:
@@ -172,8 +180,10 @@ class StackExchange:
 
     def _read(self, path: Path) -> tuple[Dump, Filtered, splits.Sides[Item]]:
         """Read the paper's years; where they keep too little, read all years and cut in time order."""
-        if self.archive_sha1 and path.suffix.lower() == ".7z":
-            archive.check_sha1(path, self.archive_sha1)
+        source = archive.source_files(path)[0]
+        check_site(source, self.site, self.name)
+        if self.archive_sha1 and source.suffix.lower() == ".7z":
+            archive.check_sha1(source, self.archive_sha1)
         files = archive.dump_files(path)
         tags = None if self.tags is None else frozenset(self.tags)
         years = [
@@ -202,8 +212,21 @@ class StackExchange:
 def site_of(path: Path) -> str:
     """Return the site that a folder's or archive's name is (``askubuntu.com``), empty where it is none."""
     name = path.parent.name if path.name.lower().startswith("posts.xml") else path.name
-    name = name.removesuffix(".7z")
+    name = name[:-3] if name.lower().endswith(".7z") else name
     return name if "." in name.strip(".") else ""
+
+
+def check_site(path: Path, site: str | None, name: str) -> None:
+    """Compare the site that a folder's or archive's name is with the data set's own; other names say nothing.
+
+    Raises:
+        InputError: a dump of another site, which would fill this data set's column of a table.
+    """
+    named = site_of(path)
+    if site and _SITE_NAME.fullmatch(named) and named.lower() != site.lower():
+        raise InputError(
+            f"{path} is a dump of {named}, but dataset={name} is of {site}; read it as dataset=stackexchange"
+        )
 
 
 def _locate(name: str, path: str | None, url: str | None) -> Path:
