@@ -15,6 +15,7 @@ import pytest
 from graphcontext.errors import InputError, RunError
 from graphcontext.generate.chat import ChatRequest
 from graphcontext.generate.openai import OpenAILLM
+from graphcontext.generate.rate_limit import shared_limit
 
 KEY = "sk-secret-4711"
 
@@ -78,6 +79,7 @@ def server():
 @pytest.fixture(autouse=True)
 def _key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    shared_limit.cache_clear()  # a port of an earlier test may come again
 
 
 def ask(item: str) -> ChatRequest:
@@ -192,6 +194,17 @@ def test_a_server_that_asks_for_an_hour_gets_no_further_try(server):
     assert len(server.bodies) == 1
 
 
+def test_rows_of_one_server_share_its_limit(server):
+    server.reply(200)
+    first, second = llm(server, requests_per_minute=2), OpenAILLM("other", server.url + "/", requests_per_minute=2)
+    first.chat([ask("a"), ask("b")], "answer", 9)
+    assert first.waited == []
+    second.chat([ask("c")], "answer", 9)  # the bucket of two is empty: half a minute, not a bucket of its own
+    assert [round(seconds) for seconds in first.waited][:1] == [30]
+    others = [{"requests_per_minute": 3}, {"requests_per_minute": 2, "api_key_env": "OTHER_KEY"}]
+    assert all(OpenAILLM("m", server.url, **other).limit is not first.limit for other in others)
+
+
 def test_answers_by_index_though_the_first_is_the_slowest(server):
     server.reply(200, text="ECHO")
     server.delay = lambda body: 0.2 if body["messages"][-1]["content"] == "q0" else 0.0
@@ -246,7 +259,10 @@ def test_t48_the_key_is_in_no_file_and_no_log(server, workspace, tmp_path, caplo
     ("options", "message"),
     [
         ({"base_url": "ftp://x"}, "base_url=ftp://x"),
-        ({"base_url": "https://me:secret@host/v1"}, "base_url=host/v1"),
+        ({"base_url": "https://me:secret@host/v1"}, "base_url has a user, query or fragment"),
+        ({"base_url": "https://host/v1?api-key=secret"}, "base_url has a user, query or fragment"),
+        ({"base_url": "https://host/v1?key=@secret"}, "base_url has a user, query or fragment"),
+        ({"base_url": "https://host/v1#secret"}, "base_url has a user, query or fragment"),
         ({"workers": 0}, "workers=0"),
         ({"temperature": -1}, "temperature=-1"),
     ],

@@ -12,7 +12,7 @@ from graphcontext.data.tokenizer import WORDS, ModelTokenizer
 from graphcontext.errors import InputError, RunError
 from graphcontext.generate.chat import ChatRequest, ChatResponse, Check, answer
 from graphcontext.generate.hf import check_decoding
-from graphcontext.generate.rate_limit import RateLimit, retry_after
+from graphcontext.generate.rate_limit import retry_after, shared_limit
 
 LONGEST_WAIT = 600.0  # seconds; a server that asks for more gets no further try for this item
 REFUSED = {401: "refuses the key", 403: "forbids the request", 404: "does not know the address or model"}
@@ -28,7 +28,7 @@ class OpenAILLM:
 
     Args:
         model: as the server names it.
-        base_url: up to and with ``/v1``.
+        base_url: up to and with ``/v1``, without user, query or fragment, which could hold a key.
         api_key_env: name of the environment variable with the key; null sends none.
         temperature: 0 is greedy, as far as the server keeps it.
         top_p: in (0, 1].
@@ -36,7 +36,7 @@ class OpenAILLM:
         parameters: number of weights where known, for planning (execution).
         plan: prices and speeds, for planning (execution).
         tokenizer: ``words``, or a folder or hub name: what ``tokenizer=llm`` and the rate limit count with (execution).
-        requests_per_minute: at most; null is no limit (execution).
+        requests_per_minute: at most, by all models of one server, key and limit together; null is no limit (execution).
         tokens_per_minute: prompt and answer; null is no limit (execution).
         max_retries: further tries after a fault that may pass (execution).
         timeout: seconds without a byte (execution).
@@ -70,9 +70,11 @@ class OpenAILLM:
         timeout: float = 120.0,
         workers: int = 8,
     ) -> None:
-        if not base_url.startswith(("http://", "https://")) or "@" in base_url:
-            got = base_url.rpartition("@")[2]  # what stands before an @ may be a password
-            raise InputError(f"llm.base_url={got}; allowed: http(s)://HOST/v1, without a key")
+        if any(mark in base_url for mark in "@?#"):  # settings() names the address: no key may be in it
+            kept = "a user, query or fragment, which may be a key and is not shown here"
+            raise InputError(f"llm.base_url has {kept}; allowed: http(s)://HOST/v1")
+        if not base_url.startswith(("http://", "https://")):
+            raise InputError(f"llm.base_url={base_url}; allowed: http(s)://HOST/v1")
         check_decoding(temperature, top_p)
         if max_retries < 0 or workers < 1 or timeout <= 0:
             got = f"max_retries={max_retries}, workers={workers}, timeout={timeout}"
@@ -82,7 +84,7 @@ class OpenAILLM:
         self.parameters, self.plan = parameters, plan or {}
         self.max_retries, self.timeout, self.workers = max_retries, timeout, workers
         self.tokenizer = ModelTokenizer(tokenizer)
-        self.limit = RateLimit(requests_per_minute, tokens_per_minute)
+        self.limit = shared_limit(self.base_url, api_key_env, requests_per_minute, tokens_per_minute)
         self.workspace: Any = None
         self._client: Any = None
         self._starting = threading.Lock()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import functools
 import threading
 import time
 from collections.abc import Callable
@@ -68,6 +69,14 @@ class RateLimit:
             if rate is not None:
                 self._levels[i] -= min(amount, rate)
         return 0.0
+
+
+@functools.cache
+def shared_limit(
+    base_url: str, api_key_env: str | None, requests_per_minute: float | None, tokens_per_minute: float | None
+) -> RateLimit:
+    """Return the one limit of a server, key and rates in this process: a table's rows do not each begin anew."""
+    return RateLimit(requests_per_minute, tokens_per_minute)
 
 
 def retry_after(header: str | None) -> float:
