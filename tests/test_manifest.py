@@ -26,8 +26,8 @@ def test_a_manifest_names_versions_data_seeds_and_cost(tmp_path: Path) -> None:
     assert {"corpus", "ranking", "context", "prediction", "score:rouge1", "score:rougeL"} == set(about["stages"])
     for facts in about["stages"].values():
         assert len(facts["key"]) == 64 and facts["seconds"] >= 0 and facts["peak_mib"] > 0
-    assert len(about["prompts"]["LLMGenerator"]) == 64
-    assert about["models"] == {} and about["batch_sizes"] == {"TFIDF": 64}
+    assert len(about["prompts"]["generator.prompt"]) == 64
+    assert about["models"] == {} and about["batch_sizes"] == {"retriever": 64}
 
 
 def test_only_models_that_the_run_uses_are_named() -> None:

@@ -102,12 +102,12 @@ def test_what_stands_under_a_run() -> None:
         "n_nodes": 114,
         "mean_degree": 8.0,
     }
-    known = {"graphs": {"c": graph}, "fallbacks": {"cosine": 3}, "n_units_cut": 2, "n_contexts_with_reason": 1}
+    known = {"graphs": {"c": graph}, "fallbacks": {"cosine": 3}, "n_units_cut": 2, "reasons": {"no triples": 1}}
     lines = describe(known, 12)
     assert "threshold=0.432" in lines[0] and "edges=456" in lines[0] and "mean_degree:8" in lines[0]
     assert "fall-back to cosine: 3 of 12 questions (25%)" in lines
     assert "context units cut to fit the budget: 2" in lines and any("1 of 12" in line for line in lines)
-    assert describe({"fallbacks": {}, "n_units_cut": 0, "n_contexts_with_reason": 0}, 12) == []
+    assert describe({"fallbacks": {}, "n_units_cut": 0, "reasons": {}}, 12) == []
 
 
 @pytest.mark.needs_models

@@ -12,13 +12,18 @@ from pathlib import Path
 import pytest
 
 from graphcontext.errors import RunError
-from graphcontext.files import append_lines, read_lines, write_atomic
+from graphcontext.files import append_lines, digest, read_lines, write_atomic
 from graphcontext.store import Artefact, CallLog, Store, Workspace
 
 
 @pytest.fixture
 def artefact(tmp_path: Path) -> Artefact:
     return Store(tmp_path / "store").artefact("prediction", "0" * 64)
+
+
+def content(artefact: Artefact) -> str:
+    assert artefact.finished is not None
+    return digest(artefact.finished["files"])
 
 
 def fill(artefact: Artefact, text: str, inputs: dict[str, str], **facts: object) -> None:
@@ -48,30 +53,32 @@ def test_one_with_failed_items_is_to_be_retried(artefact: Artefact) -> None:
 
 def test_the_hash_of_its_files_leaves_out_calls_locks_and_temporaries(artefact: Artefact) -> None:
     fill(artefact, "x\n", {"context": "a"})
-    before = artefact.content()
+    before = content(artefact)
     append_lines(artefact.path / "calls.jsonl", [{"seconds": 0.3}])
     (artefact.path / ".predictions.jsonl.1.tmp").write_text("cut")
     with artefact.lock():
         artefact.finish({"seconds": 9}, {"context": "a"})
-    assert artefact.content() == before
+    assert content(artefact) == before
     fill(artefact, "y\n", {"context": "a"})
-    assert artefact.content() != before
+    assert content(artefact) != before
 
 
-def test_an_unfinished_one_has_no_content(artefact: Artefact) -> None:
-    with pytest.raises(RunError, match=r"prediction/0+ is not finished"):
-        artefact.content()
+def test_an_unfinished_one_or_one_with_a_damaged_mark_is_not_finished(artefact: Artefact) -> None:
+    assert artefact.finished is None
+    fill(artefact, "x\n", {})
+    (artefact.path / "done.json").write_text('{"files": {"a"')
+    assert artefact.finished is None
 
 
 def test_begin_goes_on_with_equal_inputs_and_clears_all_but_calls_with_others(artefact: Artefact) -> None:
     with artefact.lock():
         artefact.begin({"context": "a"})
         for name in ("predictions.jsonl.part", "calls.jsonl"):
-            (artefact.path / name).write_text("kept\n")
+            (artefact.path / name).write_text('{"kept": 1}\n')
         artefact.begin({"context": "a"})
         assert names(artefact) == ["begun.json", "calls.jsonl", "predictions.jsonl.part"]
         artefact.begin({"context": "b"})
-    assert names(artefact) == ["begun.json", "calls.jsonl"]
+    assert names(artefact) == ["begun.json", "calls.old.jsonl"]  # answers in use are taken from there
     assert json.loads((artefact.path / "begun.json").read_text()) == {"context": "b"}
 
 
@@ -121,7 +128,7 @@ def test_a_file_rewritten_at_once_with_equal_length_has_another_hash(artefact: A
     seen = set()
     for n in range(8):  # faster than the clock of the file system
         fill(artefact, f"{n}\n", {})
-        seen.add(artefact.content())
+        seen.add(content(artefact))
     assert len(seen) == 8
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphcontext.config import Composed
 from graphcontext.config import compose as _compose
-from graphcontext.prepare import check_models
+from graphcontext.prepare import check_ready
 from graphcontext.runs import Run, execute
 
 
@@ -30,7 +30,7 @@ def run(*overrides: str, config_dir: str | None = None, root: str | Path = ".", 
         RunError: every item failed, or the disk is full.
     """
     config = _compose(overrides, config_dir=config_dir).config
-    check_models(config)
+    check_ready(config)
     return execute(config, root, quiet)
 
 

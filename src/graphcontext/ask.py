@@ -9,7 +9,7 @@ from typing import Any
 from graphcontext.data.records import Context, Passage, Prediction, Ranking
 from graphcontext.errors import InputError
 from graphcontext.pipeline import Pipeline
-from graphcontext.prepare import check_models
+from graphcontext.prepare import check_ready
 from graphcontext.store import Store, Workspace
 
 
@@ -57,7 +57,7 @@ def ask(question: str, config: dict[str, Any], root: str | Path = ".", quiet: bo
     """
     if not question.strip():
         raise InputError("the question is blank")
-    check_models(config)
+    check_ready({**config, "metric": {}})  # nothing is scored
     pipeline = Pipeline(config, Workspace(Store(Path(root) / "store"), quiet=quiet), question.strip())
     data = pipeline.data()
     rankings = pipeline.rankings(data, pipeline.graphs(data))

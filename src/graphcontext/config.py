@@ -256,8 +256,22 @@ def _set(composed: Any, key: str, value: Any) -> None:
         if name.partition(".")[0] == "hydra" or not _has(composed, name):
             raise InputError(f"{key}: no such key{_nearest(composed, name)}")
         _check_kind(composed, name, value)
+        _own_copies(composed, name)
         with open_dict(composed):
             OmegaConf.update(composed, name, value, merge=False, force_add=True)
+
+
+def _own_copies(composed: Any, key: str) -> None:
+    """Give each node above ``key`` that refers to another (``llm: ${roles.answer}``) a copy of its own to change."""
+    from omegaconf import OmegaConf, open_dict
+
+    node = composed
+    for part in key.split(".")[:-1]:
+        if OmegaConf.is_interpolation(node, part):
+            own = OmegaConf.create(OmegaConf.to_container(node[part], resolve=False))
+            with open_dict(composed):
+                node[part] = own
+        node = node[part]
 
 
 def _check_kind(composed: Any, key: str, value: Any) -> None:

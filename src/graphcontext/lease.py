@@ -86,13 +86,24 @@ class Lease:
     def _owner(self) -> dict[str, Any] | None:
         """Return who holds the lock and its age; only the age where the file was cut short; None without one."""
         try:
-            age = time.time() - self.path.stat().st_mtime
+            age = self._now() - self.path.stat().st_mtime
             owner = json.loads(self.path.read_text())
         except FileNotFoundError:
             return None
         except ValueError:
             owner = None
         return {**owner, "age": age} if isinstance(owner, dict) else {"age": age}
+
+    def _now(self) -> float:
+        """Return the time by the clock that dates this folder's files: a file server's may differ from ours."""
+        probe = self.path.with_name(f".{self.path.name}.{self.nonce}.clock")
+        try:
+            probe.touch()
+            return probe.stat().st_mtime
+        except OSError as error:
+            raise disk_error(error, probe) from error
+        finally:
+            probe.unlink(missing_ok=True)
 
     @staticmethod
     def _is_stale(owner: dict[str, Any]) -> bool:
@@ -108,7 +119,7 @@ class Lease:
             turn.touch(exist_ok=False)
         except FileExistsError:
             with contextlib.suppress(FileNotFoundError):
-                if time.time() - turn.stat().st_mtime > STALE:  # its taker was killed
+                if self._now() - turn.stat().st_mtime > STALE:  # its taker was killed
                     turn.unlink()
             time.sleep(0.05)
             return

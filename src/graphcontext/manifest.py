@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib.metadata
 import os
 import platform
 import resource
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from graphcontext import __version__
-from graphcontext.component import locate, used
+from graphcontext.component import fingerprint, locate, used
 from graphcontext.files import digest
 
 LIBRARIES = (
@@ -21,28 +24,52 @@ LIBRARIES = (
 )
 
 
+def reset_peak_memory() -> None:
+    """Start a new peak for :func:`peak_memory`, where the system can."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
 def peak_memory() -> int:
-    """Return the peak resident memory of this process so far, MiB."""
+    """Return the peak resident memory of this process, MiB: since :func:`reset_peak_memory` on Linux."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) // 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak // (1024 * 1024 if sys.platform == "darwin" else 1024)
 
 
-def manifest(config: dict[str, Any], stages: dict[str, dict[str, Any]], corpora: list[str]) -> dict[str, Any]:
-    """Describe a run: everything needed to tell why a number differs from another machine's.
-
-    Args:
-        config: the resolved config.
-        stages: stage → its key, facts (seconds, peak memory) and file hashes.
-        corpora: content ids of the corpora.
-    """
+def provenance() -> dict[str, Any]:
+    """Return what this process computes with: package, commit, Python, libraries, hardware."""
     return {
         "graphcontext": __version__,
         "git": git_state(),
         "python": platform.python_version(),
         "libraries": {name: v for name in LIBRARIES if (v := library_version(name)) is not None},
         "hardware": hardware(),
+    }
+
+
+def manifest(config: dict[str, Any], stages: dict[str, dict[str, Any]], corpora: list[str]) -> dict[str, Any]:
+    """Describe a run: everything needed to tell why a number differs from another machine's.
+
+    Package, commit, libraries and hardware are those that made the predictions; a stage that was made with
+    others says so in its own ``made_with``.
+
+    Args:
+        config: the resolved config.
+        stages: stage → its key and facts (seconds, peak memory, made_with).
+        corpora: content ids of the corpora.
+    """
+    made_with = stages["prediction"]["made_with"]
+    shown = {
+        name: {k: v for k, v in facts.items() if k != "made_with" or v != made_with} for name, facts in stages.items()
+    }
+    return {
+        **made_with,
         "models": models(config),
-        "prompts": {p: digest(v) for p, v in _prompts(config)},
+        "prompts": _prompts(config),
         "corpora": corpora,
         "seeds": {
             "seed": config["seed"],
@@ -51,7 +78,7 @@ def manifest(config: dict[str, Any], stages: dict[str, dict[str, Any]], corpora:
         },
         "batch_sizes": _named(config, "batch_size"),
         "dtypes": _named(config, "dtype"),
-        "stages": stages,
+        "stages": shown,
     }
 
 
@@ -63,6 +90,7 @@ def library_version(name: str) -> str | None:
         return None
 
 
+@functools.cache
 def git_state() -> dict[str, Any]:
     """Return the commit and dirty flag of the checkout this package runs from; empty when it is installed."""
     root = Path(__file__).parents[2]
@@ -102,9 +130,22 @@ def models(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _prompts(config: dict[str, Any]) -> list[tuple[str, Any]]:
-    return [(f"{n['_target_'].rpartition('.')[2]}", n["prompt"]) for n in used(config) if n.get("prompt")]
+def _prompts(config: dict[str, Any]) -> dict[str, str]:
+    """Return config path → hash of the prompt's texts, those of a file included."""
+    return {path: digest(fingerprint(node)) for path, node in _nodes(config) if path.endswith("prompt")}
 
 
 def _named(config: dict[str, Any], key: str) -> dict[str, Any]:
-    return {n["_target_"].rpartition(".")[2]: n[key] for n in used(config) if key in n}
+    return {path: node[key] for path, node in _nodes(config) if key in node}
+
+
+def _nodes(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (dotted config path, node) of every component that a run of this config uses."""
+    in_use = [id(node) for node in used(config)]
+    stack: list[tuple[str, Any]] = [(name, node) for name, node in config.items() if name != "roles"]
+    while stack:
+        path, node = stack.pop(0)
+        if isinstance(node, dict):
+            if id(node) in in_use:
+                yield path, node
+            stack += [(f"{path}.{key}", value) for key, value in node.items()]

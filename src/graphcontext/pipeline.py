@@ -6,15 +6,11 @@ keys, the store, locks, resume, manifests. It is the first file to read.
 
 from __future__ import annotations
 
-import io
 import json
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from graphcontext.component import draws, fingerprint, instantiate, locate
 from graphcontext.data.records import (
@@ -30,8 +26,9 @@ from graphcontext.data.records import (
 )
 from graphcontext.errors import InputError
 from graphcontext.files import digest, jsonl, read_lines, write_atomic
+from graphcontext.graph.storage import load_graph, save_graph
 from graphcontext.items import run_items, score_items
-from graphcontext.manifest import peak_memory
+from graphcontext.stage import Stages
 from graphcontext.store import Artefact, Workspace
 
 CHUNK = 64  # items per chunk of a resumable stage: a kill costs one chunk at most, and no answered LLM call
@@ -118,9 +115,7 @@ class Pipeline:
         workspace.seed, workspace.sample_index = config["seed"], config["sample_index"]
         self.parts = build_parts(config, workspace)
         self.keys = keys(config, asked)
-        self.used: dict[str, Artefact] = {}
-
-    # -- stages ----------------------------------------------------------------------------------
+        self.stages = Stages(workspace)
 
     def data(self) -> Data:
         """Read the data set once; later runs read the artefact."""
@@ -133,15 +128,7 @@ class Pipeline:
             write_atomic(artefact.path / "card.json", json.dumps(loaded.card, indent=1, ensure_ascii=False))
             return {"n_questions": len(loaded.questions), "n_corpora": len(loaded.corpora)}
 
-        path = self._stage("corpus", self.keys.corpus, [], make).path
-        questions = tuple(from_json(Question, row) for row in read_lines(path / "questions.jsonl"))
-        corpora = {
-            file.stem.removeprefix("corpus-"): Corpus(
-                file.stem.removeprefix("corpus-"), tuple(from_json(Passage, row) for row in read_lines(file))
-            )
-            for file in sorted(path.glob("corpus-*.jsonl"))
-        }
-        card = json.loads((path / "card.json").read_text())
+        questions, corpora, card = self.stages.run("corpus", self.keys.corpus, [], make, _read_data)
         chosen = self.parts["dataset"].select(questions) if self.asked is None else (_own(self.asked, corpora),)
         return Data(chosen, corpora, card)
 
@@ -158,8 +145,10 @@ class Pipeline:
                 facts[corpus_id] = graph.facts
             return {"graphs": facts}
 
-        path = self._stage("graph", self.keys.graph, ["corpus"], make).path
-        return {corpus_id: load_graph(path / f"graph-{corpus_id}.npz") for corpus_id in data.corpora}
+        def read(path: Path) -> dict[str, Graph]:
+            return {corpus_id: load_graph(path / f"graph-{corpus_id}.npz") for corpus_id in data.corpora}
+
+        return self.stages.run("graph", self.keys.graph, ["corpus"], make, read)
 
     def rankings(self, data: Data, graphs: dict[str, Graph]) -> list[Ranking]:
         """Retrieve passages for each question."""
@@ -206,34 +195,9 @@ class Pipeline:
                 write_atomic(artefact.path / "scores.jsonl", jsonl(lines))
                 return {"signature": metric.signature, "n_failed": sum(line[name] is None for line in lines)}
 
-            artefact = self._stage("score", key, ["ranking", "context", "prediction"], make, name)
-            rows = read_lines(artefact.path / "scores.jsonl")
+            rows = self.stages.run(f"score:{name}", key, ["ranking", "context", "prediction"], make, _read_scores)
             scores[name] = [{k: v for k, v in row.items() if k not in ("id", "status", "reason")} for row in rows]
         return scores
-
-    # -- the store -------------------------------------------------------------------------------
-
-    def _stage(
-        self,
-        stage: str,
-        key: str,
-        inputs: list[str],
-        make: Callable[[Artefact], dict[str, Any]],
-        name: str = "",
-    ) -> Artefact:
-        """Make an artefact unless it is current; ``inputs`` are the stages whose bytes it is made from."""
-        artefact = self.workspace.store.artefact(stage, key)
-        made_from = {i: self.used[i].content() for i in inputs}
-        if not artefact.is_current(made_from):
-            with artefact.lock():
-                if not artefact.is_current(made_from):
-                    artefact.begin(made_from)
-                    start = time.perf_counter()
-                    facts = make(artefact)
-                    facts |= {"seconds": round(time.perf_counter() - start, 2), "peak_mib": peak_memory()}
-                    artefact.finish(facts, made_from)
-        self.used[f"{stage}:{name}" if name else stage] = artefact
-        return artefact
 
     def _items(
         self,
@@ -253,39 +217,26 @@ class Pipeline:
             n_retry = sum(bool(getattr(r, "retry", None)) for r in records)
             return {"n": len(records), "n_failed": counts["failed"], "n_empty": counts["empty"], "n_retry": n_retry}
 
-        artefact = self._stage(stage, key, inputs, make)
-        return [from_json(cls, row) for row in read_lines(artefact.path / f"{stage}s.jsonl")]
+        def read(path: Path) -> list[Any]:
+            return [from_json(cls, row) for row in read_lines(path / f"{stage}s.jsonl")]
+
+        return self.stages.run(stage, key, inputs, make, read)
+
+
+def _read_data(path: Path) -> tuple[tuple[Question, ...], dict[str, Corpus], dict[str, Any]]:
+    questions = tuple(from_json(Question, row) for row in read_lines(path / "questions.jsonl"))
+    corpora: dict[str, Corpus] = {}
+    for file in sorted(path.glob("corpus-*.jsonl")):
+        corpus_id = file.stem.removeprefix("corpus-")
+        corpora[corpus_id] = Corpus(corpus_id, tuple(from_json(Passage, row) for row in read_lines(file)))
+    return questions, corpora, json.loads((path / "card.json").read_text())
+
+
+def _read_scores(path: Path) -> list[dict[str, Any]]:
+    return read_lines(path / "scores.jsonl")
 
 
 def _own(text: str, corpora: dict[str, Corpus]) -> Question:
     if len(corpora) != 1:
         raise InputError(f"a question of your own needs one pool, this data set has {len(corpora)}")
     return Question(content_id(text), text, next(iter(corpora)), title=text)
-
-
-def save_graph(path: Path, graph: Graph) -> None:
-    """Write a graph as .npz without pickle; the same graph gives the same bytes."""
-    stream = io.BytesIO()
-    facts = json.dumps({"corpus_id": graph.corpus_id, "directed": graph.directed, "facts": graph.facts}, sort_keys=True)
-    np.savez(
-        stream,
-        indptr=graph.indptr,
-        indices=graph.indices,
-        weights=graph.weights,
-        facts=np.frombuffer(facts.encode(), dtype=np.uint8),
-    )
-    write_atomic(path, stream.getvalue())
-
-
-def load_graph(path: Path) -> Graph:
-    """Read what :func:`save_graph` wrote."""
-    with np.load(path, allow_pickle=False) as arrays:
-        facts = json.loads(bytes(arrays["facts"]))
-        return Graph(
-            facts["corpus_id"],
-            arrays["indptr"],
-            arrays["indices"],
-            arrays["weights"],
-            facts["directed"],
-            facts["facts"],
-        )

@@ -174,7 +174,7 @@ def weights_gib(node: dict[str, Any]) -> float:
     """Return the size of a model's weights in memory, GiB; 0 where its YAML names no parameters."""
     kind = node.get("quantization", "none")
     dtype = node.get("dtype", "auto")
-    each = BYTES.get(kind) or BYTES.get(dtype) or BYTES["bfloat16"]
+    each = BYTES.get(kind) or BYTES.get(dtype) or BYTES["bfloat16" if has_gpu() else "float32"]
     return (node.get("parameters") or 0) * each / 2**30
 
 

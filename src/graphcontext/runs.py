@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,6 @@ from graphcontext.files import digest, jsonl, read_lines, write_atomic
 from graphcontext.manifest import manifest
 from graphcontext.pipeline import Keys, Pipeline
 from graphcontext.store import Store, Workspace
-
-STAGE_FILES = {"ranking": "rankings.jsonl", "context": "contexts.jsonl", "prediction": "predictions.jsonl"}
 
 
 @dataclass(frozen=True)
@@ -105,22 +105,24 @@ def execute_all(
         root: the working folder.
         quiet: no progress.
     """
-    jobs = [
-        _Job(label, Pipeline(config, Workspace(Store(Path(root) / "store"), quiet=quiet))) for label, config in configs
-    ]
+    store = Store(Path(root) / "store")
+    jobs = [_Job(label, Pipeline(config, Workspace(store, quiet=quiet)), root) for label, config in configs]
     for stage in (_Job.retrieve, _Job.enhance, _Job.generate, _Job.score):
         for job in jobs:
             job.attempt(stage)
         free_models()
-    return [job.error or job.finish(root) for job in jobs]
+    for job in jobs:
+        job.attempt(_Job.finish)
+    return [job.error or job.run for job in jobs]
 
 
 class _Job:
     """One run on its way through the stages."""
 
-    def __init__(self, label: str, pipeline: Pipeline):
+    def __init__(self, label: str, pipeline: Pipeline, root: Path | str):
         self.label, self.pipeline = label, pipeline
         self.error: GraphContextError | None = None
+        self.run = Run(run_path(root, pipeline.keys))
 
     def attempt(self, stage: Any) -> None:
         if self.error is None:
@@ -146,13 +148,11 @@ class _Job:
     def score(self) -> None:
         self.scores = self.pipeline.scores(self.data, self.predictions, self.rankings, self.contexts)
 
-    def finish(self, root: Path | str) -> Run | GraphContextError:
-        run = Run(run_path(root, self.pipeline.keys))
-        _write(run, self.pipeline, self.data, self.predictions, self.scores)
+    def finish(self) -> None:
+        _write(self.run, self)
         failed = [p for p in self.predictions if p.status == "failed"]
         if failed and len(failed) == len(self.predictions):
-            return RunError(f"all {len(failed)} items failed, the first because: {failed[0].reason} ({run.path})")
-        return run
+            raise RunError(f"all {len(failed)} items failed, the first because: {failed[0].reason} ({self.run.path})")
 
 
 def free_models() -> None:
@@ -190,9 +190,11 @@ def find(name: str, root: Path | str = ".") -> Run:
     raise InputError(f"{name}: {what} in {folder} ({listed})")
 
 
-def _write(run: Run, pipeline: Pipeline, data: Any, predictions: list[Prediction], scores: Any) -> None:
+def _write(run: Run, job: _Job) -> None:
+    """Write the run folder from what the run holds in memory: the very records its scores were made from."""
     import yaml
 
+    pipeline, data, predictions, scores = job.pipeline, job.data, job.predictions, job.scores
     signatures = {name: part.signature for name, part in pipeline.parts["metric"].items()}
     rows = []
     for index, prediction in enumerate(predictions):
@@ -208,16 +210,19 @@ def _write(run: Run, pipeline: Pipeline, data: Any, predictions: list[Prediction
     flat = {name: [s[name] for s in per_item] for name, per_item in scores.items()}
     seed = int(digest(sorted(signatures))[:8], 16)
     metrics = summarise(flat, predictions, signatures, seed)
-    metrics["facts"] = facts(pipeline, data)
-    for stage, name in STAGE_FILES.items():
-        write_atomic(run.path / name, (pipeline.used[stage].path / name).read_bytes())
-    calls = [pipeline.used[stage].path / "calls.jsonl" for stage in ("context", "prediction")]
-    write_atomic(run.path / "calls.jsonl", b"".join(c.read_bytes() for c in calls if c.is_file()))
+    metrics["facts"] = facts(job)
+    for name, records in (("rankings", job.rankings), ("contexts", job.contexts), ("predictions", predictions)):
+        write_atomic(run.path / f"{name}.jsonl", jsonl(records))
+    seen = pipeline.stages.seen
+    calls = [
+        row for stage in ("context", "prediction") for row in read_lines(seen[stage].artefact.path / "calls.jsonl")
+    ]
+    write_atomic(run.path / "calls.jsonl", jsonl(calls))
     write_atomic(run.path / "questions.jsonl", jsonl(data.questions))
     write_atomic(run.path / "card.json", json.dumps(data.card, indent=1, ensure_ascii=False))
     write_atomic(run.path / "scores.jsonl", jsonl(rows))
     write_atomic(run.path / "config.yaml", yaml.safe_dump(pipeline.config, sort_keys=False, allow_unicode=True))
-    stages = {name: {"key": a.key, **(a.finished or {}).get("facts", {})} for name, a in pipeline.used.items()}
+    stages = {name: {"key": s.artefact.key, **s.facts} for name, s in seen.items()}
     about = manifest(pipeline.config, stages, sorted(data.corpora))
     write_atomic(run.path / "manifest.json", json.dumps(about, indent=1, ensure_ascii=False))
     write_atomic(run.path / "metrics.json", json.dumps(metrics, indent=1, ensure_ascii=False))
@@ -236,8 +241,8 @@ def describe(known: dict[str, Any], n: int) -> list[str]:
         lines.append(f"fall-back to {kind}: {count} of {n} questions ({count / max(n, 1):.0%})")
     if known["n_units_cut"]:
         lines.append(f"context units cut to fit the budget: {known['n_units_cut']}")
-    if known["n_contexts_with_reason"]:
-        lines.append(f"contexts with an extraction fault or without a triple: {known['n_contexts_with_reason']} of {n}")
+    for reason, count in sorted(known.get("reasons", {}).items()):
+        lines.append(f"{reason}: {count} of {n} questions")
     return lines
 
 
@@ -245,23 +250,23 @@ def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def facts(pipeline: Pipeline, data: Any) -> dict[str, Any]:
+def _kinds(reason: str | None) -> list[str]:
+    """Return the kinds of a context's reasons, without numbers: ``extraction failed: parse``."""
+    return [re.sub(r" for \d+ of \d+ passages", "", part) for part in (reason or "").split("; ") if part]
+
+
+def facts(job: _Job) -> dict[str, Any]:
     """Return what must stand under a number: pool size, graph, fall-backs, cut units, extraction faults."""
-    path = pipeline.used
-    rankings = read_lines(path["ranking"].path / "rankings.jsonl")
-    contexts = read_lines(path["context"].path / "contexts.jsonl")
-    fallbacks: dict[str, int] = {}
-    for row in rankings:
-        if row.get("fallback"):
-            fallbacks[row["fallback"]] = fallbacks.get(row["fallback"], 0) + 1
+    n_tokens = sum(c.n_tokens for c in job.contexts)
     found: dict[str, Any] = {
-        "n_passages": sum(len(c.passages) for c in data.corpora.values()),
-        "fallbacks": fallbacks,
-        "n_units_cut": sum(row.get("n_cut", 0) for row in contexts),
-        "n_retry": sum(bool(row.get("retry")) for row in contexts),
-        "n_contexts_with_reason": sum(bool(row.get("reason")) for row in contexts),
-        "mean_context_tokens": round(sum(row.get("n_tokens", 0) for row in contexts) / max(1, len(contexts)), 1),
+        "n_passages": sum(len(c.passages) for c in job.data.corpora.values()),
+        "fallbacks": dict(Counter(r.fallback for r in job.rankings if r.fallback)),
+        "n_units_cut": sum(c.n_cut for c in job.contexts),
+        "n_retry": sum(bool(c.retry) for c in job.contexts),
+        "reasons": dict(Counter(kind for c in job.contexts for kind in _kinds(c.reason))),
+        "mean_context_tokens": round(n_tokens / max(1, len(job.contexts)), 1),
     }
-    if "graph" in path:
-        found["graphs"] = (path["graph"].finished or {})["facts"]["graphs"]
+    seen = job.pipeline.stages.seen
+    if "graph" in seen:
+        found["graphs"] = seen["graph"].facts["graphs"]
     return found

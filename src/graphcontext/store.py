@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphcontext.errors import RunError
 from graphcontext.files import append_lines, digest, read_lines, write_atomic
 from graphcontext.lease import Lease
 from graphcontext.models import hash_file
 
 __all__ = ["Artefact", "CallLog", "Store", "Workspace", "append_lines", "digest", "read_lines", "write_atomic"]
+
+UNHASHED = ("done.json", "begun.json", "calls.jsonl", "calls.old.jsonl")  # seconds differ from run to run
 
 
 class Artefact:
@@ -33,8 +34,11 @@ class Artefact:
     @property
     def finished(self) -> dict[str, Any] | None:
         """The content of ``done.json``: facts, files with their SHA-256, inputs; None where it is not done."""
-        done = self.path / "done.json"
-        return json.loads(done.read_text()) if done.is_file() else None
+        try:
+            done = json.loads((self.path / "done.json").read_text())
+        except (FileNotFoundError, ValueError):  # not done, or damaged: as good as not done
+            return None
+        return done if isinstance(done, dict) and {"files", "inputs", "facts"} <= set(done) else None
 
     def is_current(self, inputs: dict[str, str]) -> bool:
         """Tell whether it is finished, was made from these inputs' bytes, and has no failed item to retry."""
@@ -47,12 +51,19 @@ class Artefact:
         """Start or go on with the work: what was begun from other inputs is thrown away, calls excepted."""
         begun = self.path / "begun.json"
         if begun.is_file() and json.loads(begun.read_text()) != inputs:
-            for file in self.path.iterdir():
-                if file.is_file() and file not in (begun, self.path / "calls.jsonl"):
-                    file.unlink()
-            begun.unlink()  # last: a kill before it leaves the old inputs named, and the clearing is done again
+            self.clear()
         if not begun.is_file():
             write_atomic(begun, json.dumps(inputs))
+
+    def clear(self) -> None:
+        """Throw away all files; answered calls become ``calls.old.jsonl``, from where those in use come back."""
+        begun, calls, old = (self.path / n for n in ("begun.json", "calls.jsonl", "calls.old.jsonl"))
+        if calls.is_file():
+            append_lines(old, read_lines(calls))
+        for file in self.path.iterdir():
+            if file.is_file() and file not in (begun, old):
+                file.unlink()
+        begun.unlink(missing_ok=True)  # last: a kill before it leaves the old inputs named: it is done again
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[Artefact]:
@@ -66,17 +77,10 @@ class Artefact:
         files = {
             p.name: hash_file(p)
             for p in sorted(self.path.iterdir())
-            if p.is_file() and not p.name.startswith(".") and p.name not in ("done.json", "begun.json", "calls.jsonl")
+            if p.is_file() and not p.name.startswith(".") and p.name not in UNHASHED
         }
         done = {"stage": self.stage, "key": self.key, "facts": facts or {}, "inputs": inputs or {}, "files": files}
         write_atomic(self.path / "done.json", json.dumps(done, indent=1, ensure_ascii=False))
-
-    def content(self) -> str:
-        """Return the hash of the finished artefact's files: what a later stage is made from."""
-        done = self.finished
-        if done is None:
-            raise RunError(f"{self.stage}/{self.key} is not finished")
-        return digest(done["files"])
 
 
 class Store:
@@ -101,6 +105,8 @@ class CallLog:
         self._on_append = on_append
         self._lock = threading.Lock()
         self._rows = {self._name(row): row for row in read_lines(path) if "fingerprint" in row}
+        old = read_lines(path.with_name("calls.old.jsonl"))
+        self._old = {self._name(row): row for row in old if "fingerprint" in row and row.get("status") != "failed"}
 
     @staticmethod
     def _name(row: dict[str, Any]) -> tuple[str, str, str]:
@@ -108,7 +114,10 @@ class CallLog:
 
     def get(self, role: str, item: str, fingerprint: str) -> dict[str, Any] | None:
         """Return the recorded call if it was answered (ok or empty), else None."""
-        row = self._rows.get((role, item, fingerprint))
+        name = (role, item, fingerprint)
+        if name in self._old and name not in self._rows:
+            self.append(self._old[name])
+        row = self._rows.get(name)
         return row if row is not None and row.get("status") != "failed" else None
 
     def append(self, row: dict[str, Any]) -> None:

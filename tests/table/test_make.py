@@ -81,7 +81,7 @@ def test_the_papers_numbers_stand_beside_one_column_for_both_data_sets(made: Mad
     assert cells_of(made)["base"].reported == {"AskUbuntu": 0.217, "Unix": 0.179}
     assert cells_of(made)["other"].reported == {"AskUbuntu": None, "Unix": 0.5}
     assert cells_of(made)["fallen"].reported is None
-    assert made.path.name == "tiny.md" and "(paper: AskUbuntu / Unix)" in made.markdown
+    assert made.path.name == "tiny+dataset.limit=6.md" and "(paper: AskUbuntu / Unix)" in made.markdown
 
 
 def test_measured_cells_do_not_follow_the_papers_numbers(made: Made, folder: Path, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_data_set_of_the_users_own_is_one_column_without_the_papers_numbers(fo
     shutil.copytree(SRC / "graphcontext" / "data" / "sample" / "cqa_sample", dump)
     words = ["dataset=stackexchange", f"dataset.path={dump}", "dataset.limit=2", "table.rows=extract"]
     done = three(folder, *words)
-    assert done.path.name == "three@stackexchange-my.dump.md"
+    assert done.path.name == "three@stackexchange-my.dump+dataset.limit=2.md"
     assert {c.name for c in done.path.parent.glob("three@*")} == {
         f"three@stackexchange-my.dump.{end}" for end in ("md", "csv", "tex", "png", "json")
     }
@@ -265,7 +265,7 @@ def test_a_failed_row_is_exit_code_1(
     monkeypatch.chdir(folder)
     assert cli.main(["table", "tests/faulty", SIX, "--config-dir", CONF, "--quiet"]) == 1
     out, err = capsys.readouterr()
-    assert out.splitlines()[-1] == "table: results/sample/tests/faulty.md" and err == ""
+    assert out.splitlines()[-1] == "table: results/sample/tests/faulty+dataset.limit=6.md" and err == ""
 
 
 def test_a_table_of_rows_that_cannot_run_is_written(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +13,7 @@ from graphcontext.data.filters import Filtered, Item
 from graphcontext.data.plain_text import n_words
 
 TOP_TAGS = 10
+_MARKUP = re.compile(r"[\\|`*\[\]]")
 READ = ("questions", "answers", "other posts", "answers without question")
 _LEFT_OUT_WHILE_READING = ("no accepted answer", "outside years", "other tags")
 
@@ -56,26 +59,38 @@ def card_of(
 
 
 def card_markdown(card: dict[str, Any]) -> str:
-    """Return a card as markdown: one table of facts and counts, in the card's order."""
-    lines = [f"## {card['name']}", "", "| | |", "|---|---|"]
+    """Return a card as markdown: one table of facts and counts, in the card's order.
+
+    Names, tags and licences come from a dump: they are shown as text, never as markup.
+    """
+    lines = [f"## {escaped(card['name'])}", "", "| | |", "|---|---|"]
     for key, value in card.items():
         if key == "name":
             continue
         label = key.replace("_", " ")
         if isinstance(value, dict):
-            lines += [f"| {label}: {inner} | {_shown(entry)} |" for inner, entry in value.items()]
+            lines += [f"| {label}: {escaped(inner)} | {_shown(entry)} |" for inner, entry in value.items()]
         else:
             lines.append(f"| {label} | {_shown(value)} |")
     return "\n".join(lines) + "\n"
 
 
+def escaped(text: str) -> str:
+    """Return one line that markdown shows as ``text``, in a table too: no HTML, link, code or cell of its own.
+
+    >>> escaped("c++ | <b> --> [x]")
+    'c++ \\\\| &lt;b&gt; --&gt; \\\\[x\\\\]'
+    """
+    return _MARKUP.sub(r"\\\g<0>", html.escape(" ".join(text.split()), quote=False))
+
+
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_shown(entry)}" for key, entry in value.items())
+        return ", ".join(f"{escaped(key)} {_shown(entry)}" for key, entry in value.items())
     if isinstance(value, list):
-        return " to ".join(map(str, value)) or "unknown"
+        return " to ".join(escaped(str(entry)) for entry in value) or "unknown"
     text = f"{value:,}" if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
-    return text.replace("|", "\\|")
+    return escaped(text)
 
 
 def _dates(items: Sequence[Item]) -> list[str]:

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphcontext import __version__
+from graphcontext import __version__, config
 from graphcontext.config import Composed, compose, conf_dirs
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.files import digest, write_atomic
@@ -239,6 +239,7 @@ def compose_cached(
     tree = [
         [str(p.relative_to(root)), hash_file(p)] for root in conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))
     ]
+    tree.append(["config.py", hash_file(Path(config.__file__))])
     key = digest([__version__, tree, _environment(config_dir, overrides), list(overrides), list(cell), lenient])
     path = Path(root) / "store" / "composed" / f"{key}.json"
     if path.is_file():
@@ -252,4 +253,5 @@ def _environment(config_dir: str | None, overrides: list[str] | tuple[str, ...])
     """Return the environment variables that configs and overrides interpolate, with their values."""
     files = [p for root in conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))]
     texts = [*(p.read_text() for p in files), *overrides]
-    return {name: os.environ.get(name) for text in texts for name in re.findall(r"oc\.env:\s*(\w+)", text)}
+    names = {"HOME", *(name for text in texts for name in re.findall(r"oc\.env:\s*(\w+)", text))}  # HOME: ~ in a path
+    return {name: os.environ.get(name) for name in sorted(names)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 
 from graphcontext.config import Composed
 from graphcontext.errors import MissingDataError
-from graphcontext.files import read_lines
+from graphcontext.files import digest, read_lines
 from graphcontext.pipeline import Keys, Pipeline, build_parts, keys
 from graphcontext.plan import budgeted_limits
 from graphcontext.prepare import missing_models
@@ -24,8 +25,10 @@ from graphcontext.table.compare import Circumstances, Place, RowScores, Toleranc
 from graphcontext.table.expand import CellConfig, Request
 from graphcontext.table.spec import Row as SpecRow
 from graphcontext.table.spec import Spec
-from graphcontext.table.substitutions import footnotes, stand_ins
+from graphcontext.table.substitutions import altered, footnotes, stand_ins
 
+KEPT = ("scale", "dataset", "dataset.path")  # overrides that a table's file is named by otherwise
+QUOTES = "'\""
 SEED = 20240112  # of intervals and tests: fixed, so that a table is the same each time it is shown
 
 
@@ -35,6 +38,7 @@ class _Line:
 
     cell: CellConfig
     paper: Composed
+    declared: Composed
     keys: Keys | None = None
     reason: str | None = None  # why it is not run
     run: Run | None = None
@@ -60,19 +64,39 @@ def make(name: str, overrides: Iterable[str], config_dir: str | None, root: Path
     if wish.spec.kind == "card":
         return make_card(wish, config_dir, root)
     columns = expand.columns(wish, config_dir)
-    lines = [_Line(cell, _paper(cell, config_dir, root)) for cell in expand.cells(wish, config_dir)]
+    found = expand.cells(wish, config_dir)
+    lines = [_Line(cell, _paper(cell, config_dir, root), _declared(cell, wish, config_dir)) for cell in found]
+    stem = f"{wish.spec.name}{wish.suffix}{_alterations(lines, wish)}"
     _decide(lines, wish, root)
     _apply_budget(lines, root)
     _drop_equal(lines)
     _compute(lines, root, quiet)
     scale = expand.compose_cached(wish.overrides, (), config_dir, lenient=True, root=root).config["scale"]["name"]
-    return _write(wish, columns, lines, (root, scale))
+    return _write(wish, columns, lines, scale, root / "results" / scale / stem)
+
+
+def _alterations(lines: list[_Line], wish: Request) -> str:
+    """Return ``+KEY=VALUE…`` for the file's name where overrides alter results: the plain name is as declared."""
+    if not any(altered(line.cell.composed, line.declared, scored=True) for line in lines):
+        return ""
+    others = [o for o in wish.overrides if o.partition("=")[0] not in KEPT]
+    words = re.sub(r"[^\w.=+-]+", "-", ",".join(others)).strip("-")
+    return "+" + (words if len(words) <= 60 else f"{words[:50]}-{digest(others)[:8]}")
+
+
+def _declared(cell: CellConfig, wish: Request, config_dir: str | None) -> Composed:
+    """Compose the cell as its YAMLs declare it at this scale and on this data set, without further overrides."""
+    kept = [o for o in wish.overrides if o.partition("=")[0] in KEPT]
+    return expand.compose_cached(kept, _base(cell), config_dir, lenient=True, root=wish.root)
 
 
 def _paper(cell: CellConfig, config_dir: str | None, root: Path) -> Composed:
     """Compose what the paper's row names: the same cell at the paper's scale, without the user's overrides."""
-    base = [f"experiment={cell.row.experiment}", *cell.row.overrides, *expand.dataset_cell(cell.column)]
-    return expand.compose_cached(["scale=paper"], base, config_dir, root=root)
+    return expand.compose_cached(["scale=paper"], _base(cell), config_dir, root=root)
+
+
+def _base(cell: CellConfig) -> list[str]:
+    return [f"experiment={cell.row.experiment}", *cell.row.overrides, *expand.dataset_cell(cell.column)]
 
 
 def _decide(lines: list[_Line], wish: Request, root: Path) -> None:
@@ -153,7 +177,7 @@ def _done(line: _Line, root: Path) -> bool:
     return True
 
 
-def _write(wish: Request, columns: list[expand.Column], lines: list[_Line], where: tuple[Path, str]) -> Made:
+def _write(wish: Request, columns: list[expand.Column], lines: list[_Line], scale: str, stem: Path) -> Made:
     from graphcontext.table.render import write
 
     spec = wish.spec
@@ -164,7 +188,6 @@ def _write(wish: Request, columns: list[expand.Column], lines: list[_Line], wher
         for metric in spec.metrics
     ]
     tolerance = Tolerance(**{**spec.tolerance, "digits": spec.digits, "unit": spec.unit})
-    root, scale = where
     result = TableResult(
         table=spec.name,
         title=spec.title,
@@ -179,7 +202,6 @@ def _write(wish: Request, columns: list[expand.Column], lines: list[_Line], wher
         footnotes=tuple(_footnotes(wish, lines)),
         baseline=wish.baseline,
     )
-    stem = root / "results" / scale / f"{spec.name}{wish.suffix}"
     path, markdown = write(result, stem)
     return Made(path, markdown, result, sum(line.failed for line in lines))
 
@@ -187,7 +209,13 @@ def _write(wish: Request, columns: list[expand.Column], lines: list[_Line], wher
 def _given(wish: Request) -> list[str]:
     rows = f"table.rows={wish.rows}" if wish.rows else ""
     baseline = f"table.baseline={wish.baseline}" if wish.baseline != wish.spec.baseline else ""
-    return [word for word in (*wish.overrides, rows, baseline) if word]
+    return [word for word in (*_shown(wish.overrides), rows, baseline) if word]
+
+
+def _shown(overrides: Iterable[str]) -> list[str]:
+    """Return overrides as they are printed: of a path only its last part, which is what names the file."""
+    pairs = [o.partition("=") for o in overrides]
+    return [f"{k}={Path(v.strip(QUOTES)).name if k.endswith('path') else v}" for k, _, v in pairs]
 
 
 def _line(lines: list[_Line], row: SpecRow, column: expand.Column) -> _Line | None:
@@ -215,7 +243,8 @@ def _place(wish: Request, column: expand.Column, row: SpecRow, metric: str, line
         fallback=_mostly_fallen_back(line.run),
         stand_in=extractor
         or any(d != column.dataset for d in column.stands_for)
-        or bool(stand_ins(line.cell.composed, line.paper, metric)),
+        or bool(stand_ins(line.cell.composed, line.paper, metric))
+        or altered(line.cell.composed, line.declared, metric),
     )
     return Place(row.name, column.dataset, metric, reported, circumstances, RowScores(ids, values), line.run.path.name)
 
@@ -234,7 +263,7 @@ def _footnotes(wish: Request, lines: list[_Line]) -> list[str]:
     if any("extractor" in line.cell.composed.config["enhancer"] for line in ran) and "extractor" in spec.paper_choices:
         notes.append(f"extractor: the paper's is {spec.paper_choices['extractor']}, ours another")
     if wish.overrides:
-        notes.append(f"overrides: {' '.join(wish.overrides)}")
+        notes.append(f"overrides: {' '.join(_shown(wish.overrides))}")
     several = len({line.cell.column for line in ran}) > 1
     common: dict[str, list[str]] = {}
     for line in ran:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from graphcontext.component import components, locate
+from graphcontext.component import components, fingerprint, locate
 from graphcontext.config import Composed
 
 
@@ -51,6 +51,33 @@ def stand_ins(used: Composed, paper: Composed, metric: str | None = None) -> dic
         if theirs is not None and theirs != ours and relevant(used.config, group, metric):
             found[group] = (str(theirs), str(ours))
     return found
+
+
+def altered(used: Composed, declared: Composed, metric: str | None = None, scored: bool = False) -> bool:
+    """Tell whether a value that can change the row's result differs from what is declared (``retriever.top_k=9``).
+
+    Args:
+        used: the row's config.
+        declared: the same row as its YAMLs declare it.
+        metric: only of this metric; None looks at all.
+        scored: count the choice of scored questions (``dataset.limit``) too.
+    """
+    ours, theirs = (_results(c.config, metric, scored) for c in (used, declared))
+    return ours != theirs
+
+
+def _results(config: dict[str, Any], metric: str | None, scored: bool) -> list[Any]:
+    """Return all of a config that can change a cell, data set files left out."""
+    stages = ["retriever", "enhancer", "packing", "generator"]
+    if locate(config["retriever"]["_target_"]).needs_graph:
+        stages.append("graph")
+    cls = locate(config["dataset"]["_target_"])
+    left_out = getattr(cls, "execution", frozenset()) | (
+        frozenset() if scored else getattr(cls, "selection", frozenset())
+    )
+    dataset = {k: v for k, v in config["dataset"].items() if k not in left_out}
+    metrics = {name: node for name, node in config["metric"].items() if metric in (None, name)}
+    return [dataset, fingerprint(metrics), *(fingerprint(config[stage]) for stage in stages)]
 
 
 def footnotes(cells: Iterable[tuple[str, dict[str, tuple[str, str]]]]) -> list[str]:

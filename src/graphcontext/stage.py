@@ -1,0 +1,117 @@
+"""Running a stage once per store: current or computed under its lease, read whole, remembered as it was read.
+
+What a run reads of an artefact and the hash that names it are taken together. A later stage is made from what
+this run holds in memory, so it records that hash, even if another process has changed the artefact since.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from graphcontext.files import digest
+from graphcontext.manifest import peak_memory, provenance, reset_peak_memory
+from graphcontext.models import hash_file
+from graphcontext.store import Artefact, Workspace
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An artefact as a run read it.
+
+    Args:
+        artefact: where it lies.
+        facts: of the stage: counts, seconds, peak memory, what it was made with.
+        content: hash of its files.
+    """
+
+    artefact: Artefact
+    facts: dict[str, Any]
+    content: str
+
+
+class Stages:
+    """The stages one run has read so far; computes what the store lacks.
+
+    Args:
+        workspace: the store.
+    """
+
+    def __init__(self, workspace: Workspace):
+        self.workspace = workspace
+        self.seen: dict[str, Seen] = {}
+
+    def run(
+        self,
+        name: str,
+        key: str,
+        inputs: Sequence[str],
+        make: Callable[[Artefact], dict[str, Any]],
+        read: Callable[[Path], T],
+    ) -> T:
+        """Make the artefact ``<stage>/<key>`` unless it is current, and read it.
+
+        Args:
+            name: ``stage``, or ``stage:part`` where a run has several of one stage.
+            key: its cache key.
+            inputs: names of the stages whose bytes it is made from; read by this run before.
+            make: fills the artefact's folder and returns facts.
+            read: the artefact's folder → what this run uses of it.
+        """
+        artefact = self.workspace.store.artefact(name.partition(":")[0], key)
+        made_from = {i: self.seen[i].content for i in inputs}
+        while True:
+            if artefact.is_current(made_from):
+                found = self._read(artefact, read)
+                if found is not None:
+                    break
+            with artefact.lock():
+                if not artefact.is_current(made_from) or _damaged(artefact):
+                    self._make(artefact, made_from, make)
+                found = self._read(artefact, read)
+                if found is not None:
+                    break
+        value, seen = found
+        self.seen[name] = seen
+        return value
+
+    def _make(self, artefact: Artefact, made_from: dict[str, str], make: Callable[[Artefact], dict[str, Any]]) -> None:
+        damaged = _damaged(artefact)
+        if damaged:
+            where = f"{artefact.stage}/{artefact.key[:12]}"
+            print(f"{where}: {damaged} is not what was stored; computing it again", file=sys.stderr)
+            artefact.clear()
+        artefact.begin(made_from)
+        start = time.perf_counter()
+        reset_peak_memory()
+        facts = make(artefact)
+        facts |= {"seconds": round(time.perf_counter() - start, 2), "peak_mib": peak_memory()}
+        artefact.finish({**facts, "made_with": provenance()}, made_from)
+
+    @staticmethod
+    def _read(artefact: Artefact, read: Callable[[Path], T]) -> tuple[T, Seen] | None:
+        """Read an artefact; None where it is damaged or was changed while it was read."""
+        done = artefact.finished
+        if done is None or _damaged(artefact):
+            return None
+        value = read(artefact.path)
+        again = artefact.finished
+        if again is None or again["files"] != done["files"]:
+            return None
+        return value, Seen(artefact, done["facts"], digest(done["files"]))
+
+
+def _damaged(artefact: Artefact) -> str | None:
+    """Return the name of a file of a finished artefact that is not there or not what was stored, else None."""
+    done = artefact.finished
+    for name, stored in (done or {"files": {}})["files"].items():
+        path = artefact.path / name
+        if not path.is_file() or hash_file(path) != stored:
+            return str(name)
+    return None
