@@ -270,3 +270,13 @@ def test_composing_leaves_no_state_behind() -> None:
 
 def test_the_shipped_configs_are_found() -> None:
     assert (conf_dir() / "config.yaml").is_file()
+
+
+def test_an_override_below_a_node_that_refers_to_another_changes_a_copy_of_it() -> None:
+    """``generator.llm`` is ``${roles.answer}``: the rest of it stays, and so does the role."""
+    config = compose(["generator.llm.temperature=0.7", "enhancer.extractor.max_triples=3"]).config
+    assert config["generator"]["llm"] == {**config["roles"]["answer"], "temperature": 0.7}
+    assert config["roles"]["answer"]["temperature"] == 0
+    assert config["enhancer"]["extractor"] == {**config["extractor"], "max_triples": 3}
+    with pytest.raises(InputError, match=r"generator.llm.temprature: no such key; did you mean temperature"):
+        compose(["generator.llm.temprature=0.7"])

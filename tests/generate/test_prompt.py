@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from graphcontext.enhance.llm_extractor import LLMExtractor
 from graphcontext.errors import InputError
+from graphcontext.generate.llm import LLMGenerator
 from graphcontext.generate.prompt import Prompt
 
 
@@ -68,3 +70,21 @@ def test_no_file_no_field():
         Prompt("", "{question}", path="nowhere.yaml")
     with pytest.raises(InputError, match="neither"):
         Prompt("", "Answer")
+
+
+def test_a_prompt_without_context_still_asks_the_question(tmp_path):
+    with pytest.raises(InputError, match=r"prompt\.user_without_context lacks \{question\}"):
+        Prompt("", "{context} {question}", "Answer.")
+    (tmp_path / "p.yaml").write_text("user_without_context: 'Say {context}'")
+    with pytest.raises(InputError, match=r"user_without_context \(prompt\.path=.*p\.yaml\) lacks \{question\}"):
+        Prompt("", "{question}", path=str(tmp_path / "p.yaml"))
+
+
+def test_who_takes_a_prompt_says_what_it_must_show(stub):
+    llm, ask, read = stub(lambda request: None), Prompt("", "Answer {question}"), Prompt("", "Facts of {context}")
+    LLMGenerator(llm, ask, 8)
+    LLMExtractor(llm, read, 8, 8)
+    with pytest.raises(InputError, match=r"prompt\.user lacks \{question\}; an answer needs it"):
+        LLMGenerator(llm, read, 8)
+    with pytest.raises(InputError, match=r"prompt\.user lacks \{context\}; an extraction needs it"):
+        LLMExtractor(llm, ask, 8, 8)

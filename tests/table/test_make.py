@@ -156,7 +156,7 @@ def test_a_data_set_of_the_users_own_is_one_column_without_the_papers_numbers(fo
     done = three(folder, *words)
     assert done.path.name == "three@stackexchange-my.dump+dataset.limit=2.md"
     assert {c.name for c in done.path.parent.glob("three@*")} == {
-        f"three@stackexchange-my.dump.{end}" for end in ("md", "csv", "tex", "png", "json")
+        f"three@stackexchange-my.dump+dataset.limit=2.{end}" for end in ("md", "csv", "tex", "png", "json")
     }
     assert done.result is not None and [c.label for c in done.result.columns] == ["stackexchange-my.dump"]
     assert cells_of(done)["extract"].reported is None and cells_of(done)["extract"].status == "stand-in"
