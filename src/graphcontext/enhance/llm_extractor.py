@@ -38,7 +38,7 @@ class LLMExtractor:
         max_triples: per passage, the first ones.
 
     Raises:
-        InputError: a limit below 1.
+        InputError: a limit below 1, or a prompt that does not show the passage.
     """
 
     version: ClassVar[int] = 1
@@ -49,6 +49,7 @@ class LLMExtractor:
         if max_new_tokens < 1 or max_triples < 1:
             got = f"max_new_tokens={max_new_tokens}, max_triples={max_triples}"
             raise InputError(f"extractor: {got}; allowed: 1 and more")
+        prompt.require("context", "an extraction")
         self.llm, self.prompt = llm, prompt
         self.max_new_tokens, self.max_triples = max_new_tokens, max_triples
 

@@ -20,11 +20,11 @@ class LLMGenerator:
 
     Args:
         llm: has ``chat(requests, role, max_new_tokens)``.
-        prompt: turns question and context into messages.
+        prompt: turns question and context into messages; its ``user`` holds ``{question}``.
         max_new_tokens: most tokens of one answer.
 
     Raises:
-        InputError: ``max_new_tokens`` below 1.
+        InputError: ``max_new_tokens`` below 1, or a prompt that does not show the question.
     """
 
     version: ClassVar[int] = 1
@@ -33,6 +33,7 @@ class LLMGenerator:
     def __init__(self, llm: Any, prompt: Prompt, max_new_tokens: int) -> None:
         if max_new_tokens < 1:
             raise InputError(f"generator.max_new_tokens={max_new_tokens}; allowed: 1 and more")
+        prompt.require("question", "an answer")
         self.llm, self.prompt, self.max_new_tokens = llm, prompt, max_new_tokens
 
     def generate(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[Prediction]:

@@ -27,8 +27,9 @@ class Prompt:
             that it names. Its content enters the cache key, its path does not.
 
     Raises:
-        InputError: no such file, an unknown key in it, or a user text without ``{question}`` and
-            ``{context}``.
+        InputError: no such file, an unknown key in it, ``user`` with neither ``{question}`` nor ``{context}``,
+            or ``user_without_context`` without ``{question}``. Which field ``user`` must hold, who takes the
+            prompt says (:meth:`require`): the question for answers, the context for extraction.
     """
 
     version: ClassVar[int] = 1
@@ -43,8 +44,21 @@ class Prompt:
         self.user_without_context = texts["user_without_context"]
         self.path = path
         if not _FIELD.search(self.user):
-            where = f" in {path}" if path else ""
-            raise InputError(f"prompt.user{where} has neither {{question}} nor {{context}}")
+            raise InputError(f"prompt.user{self._where()} has neither {{question}} nor {{context}}")
+        if self.user_without_context and "{question}" not in self.user_without_context:
+            raise InputError(f"prompt.user_without_context{self._where()} lacks {{question}}")
+
+    def require(self, field: str, purpose: str) -> None:
+        """Check that ``user`` shows ``field``, without which every request would be the same.
+
+        Raises:
+            InputError: naming the field and what the prompt is for.
+        """
+        if f"{{{field}}}" not in self.user:
+            raise InputError(f"prompt.user{self._where()} lacks {{{field}}}; {purpose} needs it")
+
+    def _where(self) -> str:
+        return f" (prompt.path={self.path})" if self.path else ""
 
     @classmethod
     def identity(cls, config: dict[str, Any]) -> dict[str, Any]:
