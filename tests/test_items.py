@@ -12,7 +12,7 @@ import pytest
 from graphcontext.data.records import Prediction, Question
 from graphcontext.errors import InputError, RunError
 from graphcontext.files import jsonl, read_lines
-from graphcontext.items import run_items
+from graphcontext.items import run_items, score_items
 
 QUESTIONS = [Question(str(n), f"q{n}", "c", (f"gold {n}",)) for n in range(5)]
 
@@ -155,3 +155,18 @@ def test_records_survive_the_way_through_json(tmp_path: Path) -> None:
     row = json.loads((tmp_path / "p.jsonl").read_text().splitlines()[0])
     assert row["status"] == "failed" and row["reason"] == "parse" and row["references"] == ["gold 0"]
     assert done[0].references == ("gold 0",)
+
+
+class Generous:
+    """Gives every item 1."""
+
+    def score(self, questions, predictions, rankings, contexts):
+        return [{"judge": 1.0, "judge_votes": 3.0} for _ in questions]
+
+
+def test_a_failed_prediction_scores_zero_whatever_the_metric_gives() -> None:
+    items = [(q, p, None, None) for q, p in zip(QUESTIONS[:2], Work(failing={"1"})(QUESTIONS[:2]))]
+    assert score_items("judge", Generous(), items) == [
+        {"id": "0", "status": "ok", "judge": 1.0, "judge_votes": 3.0},
+        {"id": "1", "status": "failed", "judge": 0.0, "judge_votes": 0.0},
+    ]

@@ -79,7 +79,8 @@ def score_items(name: str, metric: Any, items: list[tuple[Any, Any, Any, Any]]) 
         items: (question, prediction, ranking, context) of each.
 
     Returns:
-        One line per item: id, status, its values; None as the value of one that raised, with the reason.
+        One line per item: id, status, its values; 0 for each value of a prediction that failed, whatever the metric
+        gave it; None as the value of one that raised, with the reason.
     """
     try:
         rows = metric.score(*map(list, zip(*items))) if items else []
@@ -92,7 +93,8 @@ def score_items(name: str, metric: Any, items: list[tuple[Any, Any, Any, Any]]) 
         return [line for item in items for line in score_items(name, metric, [item])]
     if len(rows) != len(items) or any(name not in row for row in rows):
         raise RunError(f"metric {name} gave {len(rows)} scores for {len(items)} questions; one {name} each is needed")
-    return [{"id": q.id, "status": p.status, **row} for (q, p, _, _), row in zip(items, rows)]
+    kept = [dict.fromkeys(row, 0.0) if p.status == "failed" else row for (_, p, _, _), row in zip(items, rows)]
+    return [{"id": q.id, "status": p.status, **row} for (q, p, _, _), row in zip(items, kept)]
 
 
 def _checked(records: list[Any], batch: list[Any]) -> list[Any]:

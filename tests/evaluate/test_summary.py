@@ -40,6 +40,13 @@ def test_each_item_is_counted_once_as_failed_empty_or_truncated():
     assert low <= summary["metrics"]["rouge1"]["value"] == 0.25 <= high
 
 
+def test_a_failed_item_scores_zero_whatever_a_metric_gave_it():
+    predictions = [answer(), answer("", status="failed"), answer("part", status="failed")]
+    summary = summarise({"judge": [1.0, 1.0, None]}, predictions, {"judge": "s"}, seed=0)
+    assert summary["metrics"]["judge"]["value"] == pytest.approx(1 / 3)
+    assert summary["n_failed"] == 2
+
+
 def test_retrieval_alone_has_no_predictions():
     summary = summarise({"mrr": [1.0, 0.5]}, [], {"mrr": "mrr"}, seed=0)
     assert (summary["n"], summary["n_empty"], summary["metrics"]["mrr"]["value"]) == (2, 0, 0.75)

@@ -22,8 +22,9 @@ def summarise(
     """Return a run's ``metrics.json``: ``n``, ``n_failed``, ``n_empty``, ``n_truncated`` and ``metrics``.
 
     ``metrics`` maps a name to ``{"value", "ci95": [low, high], "signature"}``. Failed items score 0 and stay
-    in the mean. An item has failed where its prediction did, or where a metric gave it no score (None, NaN);
-    it is empty where it has no text, truncated where generation met its limit.
+    in the mean: one whose prediction failed in every metric, whatever the metric gave it; one to which a metric
+    gave no score (None, NaN) in that metric. Both count as failed. An item is empty where it has no text,
+    truncated where generation met its limit.
 
     Args:
         scores_by_metric: per metric one score per question, in the questions' order, fractions.
@@ -35,7 +36,8 @@ def summarise(
         InputError: the lengths differ, or a metric has no signature.
     """
     n = len(predictions) or max((len(scores) for scores in scores_by_metric.values()), default=0)
-    failed = {place for place, p in enumerate(predictions) if p.status == "failed"}
+    unanswered = {place for place, p in enumerate(predictions) if p.status == "failed"}
+    failed = set(unanswered)
     metrics = {}
     for name, scores in scores_by_metric.items():
         if len(scores) != n:
@@ -44,7 +46,8 @@ def summarise(
             raise InputError(f"metric {name} has no signature")
         missing = {place for place, score in enumerate(scores) if score is None or math.isnan(score)}
         failed |= missing
-        kept = [0.0 if place in missing else float(score) for place, score in enumerate(scores)]
+        zero = missing | unanswered
+        kept = [0.0 if place in zero else float(score) for place, score in enumerate(scores)]
         estimate = bootstrap_mean(np.array(kept), seed)
         ci95 = [estimate.low, estimate.high]
         metrics[name] = {"value": estimate.value, "ci95": ci95, "signature": signatures[name]}
