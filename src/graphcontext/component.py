@@ -17,7 +17,7 @@ from graphcontext.errors import InputError, did_you_mean
 
 VERBS = (
     *("load", "build", "retrieve", "enhance", "generate", "score", "compare"),
-    *("encode", "chat", "count", "extract", "pack", "render"),
+    *("encode", "chat", "count", "extract", "entities", "pack", "render"),
 )
 
 KIND_NAMES = {"int": "a whole number", "float": "a number", "str": "text", "bool": "true or false", "None": "null"}

@@ -1,4 +1,4 @@
-"""Triples and entities from a dependency parse."""
+"""Triples from a dependency parse."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_wrong_values_and_a_missing_model_are_named():
     with pytest.raises(InputError, match="max_triples=0"):
         SpacyExtractor("spacy_en", max_triples=0)
     with pytest.raises(MissingWeightsError, match="nobody/nothing"):
-        SpacyExtractor("nobody/nothing").entities("x")
+        SpacyExtractor("nobody/nothing").extract([Passage("p", "", "", "x")])
 
 
 @pytest.mark.needs_models
@@ -60,10 +60,3 @@ class TestParsed:
         texts = ["The daemon starts the services.", "", "Apache listens on port 80.\nIt serves pages."]
         passages = [Passage(str(i), "", "", text) for i, text in enumerate(texts)]
         assert SpacyExtractor("spacy_en").extract(passages) == [extract(text) for text in texts]
-
-    def test_entities_are_named_entities_and_noun_phrases_once(self):
-        text = "The Apache server runs on Ubuntu.\nThe Apache server stops."
-        found = SpacyExtractor("spacy_en").entities(text)
-        assert found.count("apache server") == 1
-        assert "ubuntu" in found
-        assert SpacyExtractor("spacy_en").entities("") == []

@@ -1,4 +1,4 @@
-"""Triples and entities from a dependency parse, by spaCy."""
+"""Triples from a dependency parse, by spaCy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOADED: dict[str, Any] = {}
 
 
 class SpacyExtractor:
-    """Reads triples and entities off a dependency parse; stand-in for M ∪ REBEL (GraphContextGen §4.3).
+    """Reads triples off a dependency parse; stand-in for M ∪ REBEL (GraphContextGen §4.3).
 
     Triples, per sentence and in this order: subject, verb, object; subject, verb + preposition, its object;
     for an imperative ("Use ss to list sockets") its object takes the subject's place in what follows "to";
@@ -61,32 +61,32 @@ class SpacyExtractor:
         """Return the triples of each passage's ``context_text``, by index."""
         lines = [(line, i) for i, p in enumerate(passages) for line in prose_lines(p.context_text)]
         found: list[dict[Triple, None]] = [{} for _ in passages]  # a dict keeps each once, in order
-        for doc, i in self._pipeline().pipe(lines, as_tuples=True, batch_size=64):
+        pipeline = load_pipeline(self.model, self.revision)
+        for doc, i in pipeline.pipe(lines, as_tuples=True, batch_size=64):
             found[i] |= dict.fromkeys(t for s in doc.sents for t in sentence_triples(s))
         firsts = [tuple(triples)[: self.max_triples] for triples in found]
         return [Extraction(triples, "ok" if triples else "empty") for triples in firsts]
 
-    def entities(self, text: str) -> list[str]:
-        """Return the named entities and noun phrases of a text, normalised, each once, in order."""
-        names: dict[str, None] = {}
-        for doc in self._pipeline().pipe(prose_lines(text)):
-            spans = sorted([*doc.ents, *doc.noun_chunks], key=lambda s: (s.start, s.end))
-            names |= dict.fromkeys(normalise(phrase(s)) for s in spans)
-        return [name for name in names if name]
 
-    def _pipeline(self) -> Any:
-        folder = str(models.resolve(self.model, self.revision))
-        if folder not in _LOADED:
-            import spacy
+def load_pipeline(model: str, revision: str | None) -> Any:
+    """Return the spaCy pipeline, from memory where this process has it.
 
-            try:
-                pipeline = spacy.load(folder)
-            except (OSError, ValueError) as error:
-                raise InputError(f"{folder} is no spaCy pipeline: {str(error).splitlines()[0]}") from error
-            if "parser" not in pipeline.pipe_names:
-                raise InputError(f"{folder} has no parser; it has {', '.join(pipeline.pipe_names)}")
-            _LOADED[folder] = pipeline
-        return _LOADED[folder]
+    Raises:
+        MissingWeightsError: it is not on this machine.
+        InputError: it is no spaCy pipeline, or has no parser.
+    """
+    folder = str(models.resolve(model, revision))
+    if folder not in _LOADED:
+        import spacy
+
+        try:
+            pipeline = spacy.load(folder)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{folder} is no spaCy pipeline: {str(error).splitlines()[0]}") from error
+        if "parser" not in pipeline.pipe_names:
+            raise InputError(f"{folder} has no parser; it has {', '.join(pipeline.pipe_names)}")
+        _LOADED[folder] = pipeline
+    return _LOADED[folder]
 
 
 def prose_lines(text: str) -> list[str]:

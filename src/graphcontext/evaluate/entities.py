@@ -41,7 +41,7 @@ class EntityJaccard:
     in ``signature``. Scores of different extractors are not comparable.
 
     Args:
-        extractor: has ``entities(text) -> list[str]``.
+        extractor: has ``entities(text) -> list[str]``, and ``signature`` where it has weights.
     """
 
     version: ClassVar[int] = 1
@@ -52,9 +52,8 @@ class EntityJaccard:
 
     @property
     def signature(self) -> str:
-        """Metric and extractor with its model, such as ``entity_jaccard|SpacyExtractor spacy_en``."""
-        model = str(getattr(self.extractor, "model", "")).rstrip("/").rpartition("/")[2]
-        return f"entity_jaccard|{type(self.extractor).__name__} {model}".rstrip()
+        """Metric and extractor with its weights, as ``entity_jaccard|SpacyEntities spacy_en@e94cbf6c2424``."""
+        return f"entity_jaccard|{getattr(self.extractor, 'signature', type(self.extractor).__name__)}"
 
     def score(
         self,
