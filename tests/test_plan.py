@@ -14,7 +14,7 @@ from graphcontext.table.expand import configs
 CONF = str(Path(__file__).parent / "table" / "conf")
 LLAMA = {
     "parameters": 13015864320,
-    "dtype": "auto",
+    "dtype": "bfloat16",
     "quantization": "none",
     "batch_size": 16,
     "plan": {"layers": 40, "kv_heads": 40, "head_dim": 128},

@@ -32,7 +32,6 @@ class OpenAILLM:
         api_key_env: name of the environment variable with the key; null sends none.
         temperature: 0 is greedy, as far as the server keeps it.
         top_p: in (0, 1].
-        context_window: for planning; the server itself refuses longer prompts (execution).
         parameters: number of weights where known, for planning (execution).
         plan: prices and speeds, for planning (execution).
         tokenizer: ``words``, or a folder or hub name: what ``tokenizer=llm`` and the rate limit count with (execution).
@@ -48,7 +47,7 @@ class OpenAILLM:
 
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset(
-        {"context_window", "parameters", "plan", "tokenizer", "requests_per_minute", "tokens_per_minute"}
+        {"parameters", "plan", "tokenizer", "requests_per_minute", "tokens_per_minute"}
         | {"max_retries", "timeout", "workers"}
     )
     batch_size: ClassVar[int] = 1
@@ -60,7 +59,6 @@ class OpenAILLM:
         api_key_env: str | None = "OPENAI_API_KEY",
         temperature: float = 0.0,
         top_p: float = 1.0,
-        context_window: int | None = None,
         parameters: int | None = None,
         plan: dict[str, Any] | None = None,
         tokenizer: str = WORDS,
@@ -80,7 +78,7 @@ class OpenAILLM:
             got = f"max_retries={max_retries}, workers={workers}, timeout={timeout}"
             raise InputError(f"llm: {got}; allowed: max_retries ≥ 0, workers ≥ 1, timeout > 0")
         self.model, self.base_url, self.api_key_env = model, base_url.rstrip("/"), api_key_env
-        self.temperature, self.top_p, self.context_window = temperature, top_p, context_window
+        self.temperature, self.top_p = temperature, top_p
         self.parameters, self.plan = parameters, plan or {}
         self.max_retries, self.timeout, self.workers = max_retries, timeout, workers
         self.tokenizer = ModelTokenizer(tokenizer)

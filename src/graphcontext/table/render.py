@@ -33,7 +33,7 @@ def to_markdown(result: TableResult) -> str:
     """
     notes = text.Notes(result)
     facts = " · ".join(f"{k} {v}" for k, v in (("scale", result.scale), ("table", result.table)))
-    parts = [f"<!-- {text.generated_by(result).replace('--', '- -')} -->"]
+    parts = [f"<!-- {re.sub('-(?=-)', '- ', text.generated_by(result))} -->"]
     parts.append(f"# {escape_markdown(result.title)}\n\n{escape_markdown(facts)}")
     parts.append(textwrap.fill(escape_markdown(" ".join(text.legend(result))), WIDTH))
     for column in result.columns:
