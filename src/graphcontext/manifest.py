@@ -62,7 +62,7 @@ def manifest(config: dict[str, Any], stages: dict[str, dict[str, Any]], corpora:
         stages: stage → its key and facts (seconds, peak memory, made_with).
         corpora: content ids of the corpora.
     """
-    made_with = stages["prediction"]["made_with"]
+    made_with = stages["prediction"].get("made_with", {})
     shown = {
         name: {k: v for k, v in facts.items() if k != "made_with" or v != made_with} for name, facts in stages.items()
     }
