@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from graphcontext.errors import RunError
 from graphcontext.files import digest
 from graphcontext.manifest import peak_memory, provenance, reset_peak_memory
 from graphcontext.models import hash_file
 from graphcontext.store import Artefact, Workspace
 
+ATTEMPTS = 5  # to read an artefact that others may be making again at the same time
 T = TypeVar("T")
 
 
@@ -63,23 +65,23 @@ class Stages:
             inputs: names of the stages whose bytes it is made from; read by this run before.
             make: fills the artefact's folder and returns facts.
             read: the artefact's folder → what this run uses of it.
+
+        Raises:
+            RunError: what was written does not read back.
         """
         artefact = self.workspace.store.artefact(name.partition(":")[0], key)
         made_from = {i: self.seen[i].content for i in inputs}
-        while True:
-            if artefact.is_current(made_from):
-                found = self._read(artefact, read)
-                if found is not None:
-                    break
-            with artefact.lock():
-                if not artefact.is_current(made_from) or _damaged(artefact):
-                    self._make(artefact, made_from, make)
-                found = self._read(artefact, read)
-                if found is not None:
-                    break
-        value, seen = found
-        self.seen[name] = seen
-        return value
+        for _ in range(ATTEMPTS):
+            found = self._read(artefact, read) if artefact.is_current(made_from) else None
+            if found is None:
+                with artefact.lock():
+                    if not artefact.is_current(made_from) or _damaged(artefact):
+                        self._make(artefact, made_from, make)
+                    found = self._read(artefact, read)
+            if found is not None:
+                value, self.seen[name] = found
+                return value
+        raise RunError(f"{artefact.path}: what is written there does not read back; is the disk sound?")
 
     def _make(self, artefact: Artefact, made_from: dict[str, str], make: Callable[[Artefact], dict[str, Any]]) -> None:
         damaged = _damaged(artefact)
