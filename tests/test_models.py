@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from graphcontext.errors import InputError, MissingWeightsError
-from graphcontext.models import EMBEDDED, embedded_folder, hash_folder, identity, is_available, resolve, verify_folder
+from graphcontext.models import (
+    EMBEDDED,
+    embedded_folder,
+    hash_folder,
+    identity,
+    is_available,
+    resolve,
+    verify_folder,
+    verify_tokenizer,
+)
 
 
 def fill(path: Path, *names: str) -> Path:
@@ -182,3 +191,11 @@ def test_the_embedded_models_are_whole(name: str) -> None:
 def test_a_model_that_is_missing_is_said_without_a_retry(hub: Path, monkeypatch) -> None:
     monkeypatch.setattr(time, "sleep", lambda s: pytest.fail("waited"))
     assert not is_available("org/name", "c0ffee")
+
+
+@pytest.mark.parametrize("files", [("tokenizer.json",), ("vocab.txt",), ("vocab.json", "merges.txt")])
+def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path, files: tuple[str, ...]) -> None:
+    folder = fill(tmp_path / "m", "config.json", "model.safetensors", "tokenizer_config.json")
+    with pytest.raises(InputError, match=r"lacks its tokenizer \(tokenizer\.json"):
+        verify_tokenizer(folder)
+    verify_tokenizer(fill(folder, *files))

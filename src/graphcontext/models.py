@@ -15,6 +15,15 @@ from pathlib import Path
 from graphcontext.errors import InputError, MissingWeightsError
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # in the order in which transformers looks for them
+TOKENIZERS = (  # any one of these sets of files is a tokenizer
+    ("tokenizer.json",),
+    ("vocab.txt",),
+    ("tokenizer.model",),
+    ("sentencepiece.bpe.model",),
+    ("spiece.model",),
+    ("vocab.json", "merges.txt"),
+    ("tekken.json",),
+)
 SPACY_FILES = ("meta.json", "tokenizer", "vocab/strings.json")  # beside config.cfg, in every saved pipeline
 
 
@@ -158,6 +167,17 @@ def verify_folder(path: Path) -> None:
         raise InputError(f"model folder {path} lacks {steps['Pooling']}/config.json, which modules.json names")
 
 
+def verify_tokenizer(folder: Path) -> None:
+    """Check that ``folder`` holds a tokenizer: without its files, transformers makes up one without any words.
+
+    Raises:
+        InputError: naming the files that are missing.
+    """
+    if any(all((folder / name).is_file() for name in names) for names in TOKENIZERS):
+        return
+    raise InputError(f"model folder {folder} lacks its tokenizer (tokenizer.json, or vocab.txt, or tokenizer.model)")
+
+
 def _steps(modules: Path) -> dict[str, str]:
     """Return kind → folder of each step that a sentence-transformers ``modules.json`` names."""
     try:
@@ -171,7 +191,7 @@ def _verify_weights(folder: Path) -> None:
     for name in WEIGHTS:
         index = folder / f"{name}.index.json"
         if index.is_file():
-            _verify_shards(folder, index)
+            verify_shards(folder, index)
             return
         if (folder / name).is_file():
             return
@@ -179,7 +199,8 @@ def _verify_weights(folder: Path) -> None:
         raise InputError(f"model folder {folder} lacks weights (model.safetensors)")
 
 
-def _verify_shards(folder: Path, index: Path) -> None:
+def verify_shards(folder: Path, index: Path) -> None:
+    """Check that ``folder`` holds every file that its index of weights names."""
     try:
         shards = set(json.loads(index.read_text())["weight_map"].values())
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphcontext.data.tokenizer import ModelTokenizer, Words
-from graphcontext.errors import MissingWeightsError
+from graphcontext.errors import InputError, MissingWeightsError
 
 
 def test_words_and_marks_are_counted_without_weights():
@@ -38,3 +38,10 @@ def test_a_model_that_is_not_here_is_named_at_the_first_count():
 @pytest.mark.needs_models
 def test_smollm2_counts_each_digit():
     assert ModelTokenizer("smollm2").count("8080") == 4
+
+
+def test_a_folder_without_a_tokenizer_counts_nothing(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    with pytest.raises(InputError, match="lacks its tokenizer"):
+        ModelTokenizer(str(tmp_path)).count("use ss")

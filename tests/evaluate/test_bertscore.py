@@ -1,6 +1,7 @@
 """BERTScore equals bert-score 0.3.13, encodes a text once, and gives an empty side 0 without a model."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,14 @@ def test_t18_signature_names_model_layer_and_no_rescaling(tiny):
     assert name.startswith("tiny_roberta") and len(weights) == 12
     assert signature.endswith("|L2|no-idf|no-rescale|bert-score 0.3.13")
     assert BERTScore("minilm", None, 6).signature.startswith("bertscore_f1|minilm@b9a0018dff09|L6|")
+
+
+@pytest.mark.parametrize("names", [("tokenizer.json", "vocab.json", "merges.txt"), ("model.safetensors",)])
+def test_a_folder_that_is_not_whole_is_refused(tiny, tmp_path, names):
+    folder = shutil.copytree(tiny, tmp_path / "copy")
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+    if names == ("model.safetensors",):
+        (folder / names[0]).write_bytes(b"cut")
+    with pytest.raises(InputError, match=r"copy(: model\.safetensors is damaged| lacks its tokenizer)"):
+        score(BERTScore(str(folder), None, 2), ("a b", "a b"))

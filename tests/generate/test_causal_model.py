@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import shutil
 
 import pytest
 
@@ -219,3 +221,65 @@ class TestT25Adapter:
     def test_a_folder_without_adapter_is_an_error(self, tiny_llama, tmp_path):
         with pytest.raises(InputError, match=r"adapter_config\.json"):
             load(str(tiny_llama), None, str(tmp_path), "float32", "none", "cpu").load_weights()
+
+
+@pytest.fixture
+def broken(tiny_llama, tmp_path):
+    return shutil.copytree(tiny_llama, tmp_path / "broken")
+
+
+def rewrite(folder, change) -> None:
+    """Write the weights back after ``change`` altered them."""
+    from safetensors.numpy import load_file, save_file
+
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def drop_a_layer(weights) -> None:
+    for name in [name for name in weights if name.startswith("model.layers.1.")]:
+        del weights[name]
+
+
+def test_a_layer_that_is_missing_is_an_error_not_random(broken):
+    rewrite(broken, drop_a_layer)
+    with pytest.raises(InputError, match=r"broken: 9 weights are missing, such as model\.layers\.1\..*, …; the folder"):
+        loaded(broken).load_weights()
+
+
+def test_a_weight_of_another_shape_is_an_error_not_random(broken):
+    rewrite(broken, lambda weights: weights.update({"model.norm.weight": weights["model.norm.weight"][:3]}))
+    with pytest.raises(InputError, match=r"1 weights have another shape .*such as model\.norm\.weight"):
+        loaded(broken).load_weights()
+
+
+def test_an_encoder_is_no_language_model(broken):
+    from transformers import BertConfig, BertModel
+
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    BertModel(BertConfig(vocab_size=80, max_position_embeddings=32, **sizes)).save_pretrained(broken)
+    with pytest.raises(InputError, match=r"weights are missing, such as cls\..*another kind of model"):
+        loaded(broken).load_weights()
+
+
+def test_a_head_tied_to_the_embedding_is_not_missing(broken):
+    config = json.loads((broken / "config.json").read_text()) | {"tie_word_embeddings": True}
+    (broken / "config.json").write_text(json.dumps(config))
+    rewrite(broken, lambda weights: weights.pop("lm_head.weight"))
+    model = loaded(broken)
+    model.load_weights()
+    assert model.generate([[1, 4]], 2, 0.0, 1.0, [0])
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"]
+)
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b"{}", b"version https://git-lfs.github.com/spec/v1"])
+def test_a_damaged_file_is_one_line_with_its_folder(broken, name, content):
+    if (name, content) == ("tokenizer_config.json", b"{}"):
+        return  # nothing is damaged: the tokenizer has no special names
+    (broken / name).write_bytes(content)
+    with pytest.raises(InputError, match=r"model folder .*broken") as caught:
+        loaded(broken).load_weights()
+    assert "\n" not in str(caught.value)

@@ -6,6 +6,7 @@ import re
 from typing import Any, ClassVar
 
 from graphcontext import models
+from graphcontext.whole import load_tokenizer
 
 WORDS = "words"
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -21,6 +22,7 @@ class ModelTokenizer:
 
     Raises:
         MissingWeightsError: at the first count, when the model is not on this machine.
+        InputError: at the first count, when its tokenizer's files are missing or damaged.
     """
 
     version: ClassVar[int] = 1
@@ -42,10 +44,7 @@ class ModelTokenizer:
         if self.model == WORDS:
             return Words().count(text)
         if self._tokenizer is None:
-            from transformers import AutoTokenizer
-
-            folder = models.resolve(self.model, self.revision)
-            self._tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+            self._tokenizer = load_tokenizer(models.resolve(self.model, self.revision))
         ids = self._tokenizer(text, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
         return len(ids)
 

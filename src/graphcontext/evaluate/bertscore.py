@@ -6,12 +6,14 @@ import functools
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from graphcontext import models
 from graphcontext.data.records import Context, Prediction, Question, Ranking
 from graphcontext.errors import InputError
 from graphcontext.evaluate.pairs import Pair, answer_pairs
+from graphcontext.whole import load_tokenizer, load_weights
 
 REFERENCE = "bert-score 0.3.13"
 MEMORY_LIMIT = 512 * 2**20  # bytes of token vectors kept for the next row of a table
@@ -110,11 +112,7 @@ class _Encoder:
     """A transformer cut after ``num_layers`` layers, with its tokenizer and the batches it encoded last."""
 
     def __init__(self, folder: str, num_layers: int, device: str) -> None:
-        from transformers import AutoModel, AutoTokenizer
-        from transformers.utils import logging
-
-        logging.disable_progress_bar()
-        model = AutoModel.from_pretrained(folder, dtype="float32")
+        model = load_weights("AutoModel", Path(folder), ("pooler.", "position_ids"), dtype="float32")
         model = model.encoder if hasattr(model, "decoder") and hasattr(model, "encoder") else model
         depth = model.config.num_hidden_layers
         if num_layers > depth:
@@ -127,7 +125,7 @@ class _Encoder:
         self.model = model.to(device).eval()
         # As bert-score does, a byte-level model sees a blank before the first word.
         extra = {"add_prefix_space": True} if model.config.model_type in {"roberta", "gpt2"} else {}
-        self.tokenizer = AutoTokenizer.from_pretrained(folder, **extra)
+        self.tokenizer = load_tokenizer(Path(folder), **extra)
         positions = getattr(model.config, "max_position_embeddings", 512)
         reserved = model.config.pad_token_id + 1 if model.config.model_type == "roberta" else 0
         self.max_tokens = min(self.tokenizer.model_max_length, positions - reserved)

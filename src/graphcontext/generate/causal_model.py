@@ -13,6 +13,7 @@ from typing import Any
 from graphcontext import models
 from graphcontext.errors import InputError
 from graphcontext.generate.chat import Message
+from graphcontext.whole import load_config, load_tokenizer, load_weights
 
 log = logging.getLogger(__name__)
 
@@ -46,18 +47,13 @@ class CausalModel:
     """Tokenizer at once, weights at the first generation. Arguments as in ``HuggingFaceLLM``."""
 
     def __init__(self, folder: Path, adapter: str | None, dtype: str, quantization: str, device: str) -> None:
-        from transformers import AutoConfig, AutoTokenizer
-
         self.folder, self.adapter = folder, adapter
         self.dtype, self.quantization, self.device = dtype, quantization, device
         self.weights: Any = None
-        self.tokenizer = AutoTokenizer.from_pretrained(
-            str(folder), padding_side="left", local_files_only=True
-        )
+        self.tokenizer = load_tokenizer(folder, padding_side="left")
         if self.tokenizer.pad_token_id is None:
             self.tokenizer.pad_token = self.tokenizer.eos_token
-        config = AutoConfig.from_pretrained(str(folder), local_files_only=True)
-        self.window: int | None = getattr(config, "max_position_embeddings", None)
+        self.window: int | None = getattr(load_config(folder), "max_position_embeddings", None)
         bos = self.tokenizer.bos_token_id
         self.adds_bos = bos is not None and self.tokenizer("")["input_ids"][:1] == [bos]
         self.encode([{"role": "user", "content": "?"}], True)  # T23: two BOS are refused before any work
@@ -88,27 +84,21 @@ class CausalModel:
         """Load the weights and the adapter unless they are there.
 
         Raises:
-            InputError: a missing extra, a model that transformers cannot read, an adapter that does not fit.
+            InputError: a missing extra, weights that are damaged, missing or of another kind of model, an adapter
+                that does not fit.
         """
         if self.weights is not None:
             return
         import torch
-        from transformers import AutoModelForCausalLM
-        from transformers.utils.logging import disable_progress_bar
 
-        disable_progress_bar()  # one bar per stage, and that is the stage's own
         on_gpu = self.device != "cpu" and torch.cuda.is_available()
         if self.device.startswith("cuda") and not on_gpu:
             raise InputError(f"llm.device={self.device}, but torch sees no GPU here; allowed: auto, cpu")
         dtype = resolve_dtype(self.dtype, on_gpu)
-        arguments: dict[str, Any] = {"dtype": dtype, "local_files_only": True}
-        arguments["device_map"] = device_map(self.device, on_gpu)
+        arguments: dict[str, Any] = {"dtype": dtype, "device_map": device_map(self.device, on_gpu)}
         if self.quantization != "none":
             arguments["quantization_config"] = quantization_config(self.quantization, dtype)
-        try:
-            model = AutoModelForCausalLM.from_pretrained(str(self.folder), **arguments)
-        except OSError as error:
-            raise InputError(f"model folder {self.folder}: {str(error).splitlines()[0]}") from error
+        model = load_weights("AutoModelForCausalLM", self.folder, **arguments)
         if self.adapter:
             model = load_adapter(model, self.adapter)
         self.weights = model.eval()

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from graphcontext.errors import InputError
+from graphcontext.whole import load_tokenizer, load_weights
 
 POOLINGS = ("mean", "cls")
 DTYPES = ("float32", "bfloat16", "float16")
@@ -119,28 +120,12 @@ def read_layout(folder: Path) -> Layout:
 
 def _load(folder: Path, pooling: str, max_length: int | None, dtype: str, device: str) -> EncoderModel:
     import torch
-    from transformers import AutoModel, AutoTokenizer
-    from transformers.utils.logging import disable_progress_bar
 
-    disable_progress_bar()  # one bar per stage, and this is not a stage
     layout = read_layout(folder)
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(str(layout.transformer), local_files_only=True)
-        transformer, report = AutoModel.from_pretrained(
-            str(layout.transformer),
-            dtype=getattr(torch, dtype),
-            local_files_only=True,
-            output_loading_info=True,
-        )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise InputError(
-            f"encoder {folder} cannot be loaded: {str(error).strip().splitlines()[0]}"
-        ) from error
-    missing = sorted(k for k in report["missing_keys"] if not any(part in k for part in _IGNORED))
-    if missing:
-        raise InputError(f"encoder {folder}: {len(missing)} weights are missing, such as {missing[0]}")
+    tokenizer = load_tokenizer(layout.transformer)
+    transformer = load_weights("AutoModel", layout.transformer, _IGNORED, dtype=getattr(torch, dtype))
     limit = getattr(transformer.config, "max_position_embeddings", None) or tokenizer.model_max_length
     if transformer.config.model_type in ("roberta", "xlm-roberta", "mpnet"):
         limit -= 2  # their positions start after the padding index
