@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import graphcontext.retrieve.encoder as encoder_module
-from graphcontext.errors import InputError, MissingWeightsError
+from graphcontext.errors import InputError, MissingWeightsError, RunError
 from graphcontext.retrieve import encoder as module
 from graphcontext.retrieve import encoder_model
 from graphcontext.retrieve.encoder import SentenceEncoder
@@ -210,6 +210,44 @@ def test_weights_that_are_missing_are_an_error_not_random(copy):
         InputError, match=r"1 weights are missing, such as encoder\.layer\.1\.output\.dense\.weight"
     ):
         SentenceEncoder(str(copy)).encode(["a"])
+
+
+def test_weights_of_another_shape_are_an_error_not_random(copy):
+    from safetensors.numpy import load_file, save_file
+
+    weights = load_file(copy / "model.safetensors")
+    weights["encoder.layer.1.output.dense.weight"] = np.zeros((3, 3), np.float32)
+    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(InputError, match=r"1 weights have another shape .* encoder\.layer\.1\.output"):
+        SentenceEncoder(str(copy)).encode(["a"])
+
+
+def test_a_folder_without_tokenizer_files_is_refused(copy):
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (copy / name).unlink()
+    with pytest.raises(InputError, match=r"lacks its tokenizer \(tokenizer\.json"):
+        SentenceEncoder(str(copy)).encode(["a"])
+
+
+@pytest.mark.parametrize("n_bytes", [0, 5, 2000])
+def test_cut_weights_are_one_line(copy, n_bytes):
+    file = copy / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:n_bytes])
+    with pytest.raises(InputError, match=r"copy: model\.safetensors is damaged .*; fetch it again") as caught:
+        SentenceEncoder(str(copy)).encode(["a"])
+    assert "\n" not in str(caught.value)
+
+
+def test_weights_that_are_not_finite_name_the_folder_not_the_dtype(copy):
+    from safetensors.numpy import load_file, save_file
+
+    weights = load_file(copy / "model.safetensors")
+    weights["encoder.layer.1.output.dense.weight"][:] = np.nan
+    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(InputError, match=r"not finite, so the weights are damaged: fetch the model again"):
+        SentenceEncoder(str(copy)).encode(["a"])
+    with pytest.raises(RunError, match=r"not finite in bfloat16; try encoder\.dtype=float32"):
+        SentenceEncoder(str(copy), dtype="bfloat16").encode(["a"])
 
 
 def test_other_pooling_and_steps_are_refused(copy):

@@ -163,6 +163,10 @@ class SentenceEncoder:
             vectors[batch] = model.embed([tokens[i] for i in batch])
         self.n_encoded += len(texts)
         if not np.isfinite(vectors).all():
+            if self.dtype == "float32":
+                raise InputError(
+                    f"encoder {self.model}: embeddings are not finite, so the weights are damaged: fetch the model again"
+                )
             raise RunError(
                 f"encoder {self.model}: embeddings are not finite in {self.dtype}; try encoder.dtype=float32"
             )
