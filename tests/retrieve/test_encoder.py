@@ -172,6 +172,37 @@ def test_t16_a_kill_keeps_the_shards_that_were_written(tiny, tmp_path, monkeypat
     assert vectors.tobytes() == undisturbed.tobytes()
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [lambda b: b[:-70], lambda b: b[:40], lambda b: b"", lambda b: b"garbage" * 99, lambda b: b + b"more"],
+)
+def test_vectors_that_are_not_as_they_were_left_are_encoded_again(tiny, tmp_path, damage):
+    first = np.array(bound(tiny, tmp_path).encode(["a", "b", "c"]))
+    (file,) = tmp_path.glob("embeddings/*/vectors.npy")
+    for unsaid in (False, True):
+        file.write_bytes(damage(file.read_bytes()))
+        if unsaid:  # joined, but not finished
+            file.with_name("done.json").unlink()
+        again = bound(tiny, tmp_path)
+        np.testing.assert_array_equal(again.encode(["a", "b", "c"]), first)
+        assert again.n_encoded == 3
+
+
+def test_a_shard_that_is_no_array_is_encoded_again(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "SHARD", 4)
+    texts = [f"drive {n}" for n in range(10)]
+    undisturbed = np.array(bound(tiny, tmp_path).encode(texts))
+    (folder,) = tmp_path.glob("embeddings/*/")
+    for file in folder.iterdir():
+        file.unlink()
+    (folder / "shard-00000.npy").write_bytes(b"garbage")
+    np.save(folder / "shard-00001.npy", undisturbed[4:8])
+    np.save(folder / "shard-00002.npy", undisturbed[:1])  # of another run's length
+    resumed = bound(tiny, tmp_path)
+    np.testing.assert_array_equal(resumed.encode(texts), undisturbed)
+    assert resumed.n_encoded == 4 + 2
+
+
 def test_t12_other_texts_prefixes_and_settings_are_other_artefacts(tiny, tmp_path):
     count = lambda: len(list(tmp_path.glob("embeddings/*/done.json")))  # noqa: E731
     bound(tiny, tmp_path).encode(["a", "b"])

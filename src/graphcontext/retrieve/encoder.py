@@ -104,11 +104,15 @@ class SentenceEncoder:
             vectors = [self._encode_shard(shard) for _, shard in _shards(prefixed)]
             return np.concatenate(vectors) if vectors else np.zeros((0, self._load().dim), np.float32)
         artefact = self._workspace.store.artefact("embeddings", self._key(prefixed))
-        if artefact.finished is None:
+        vectors = _finished(artefact, len(prefixed))
+        if vectors is None:
             with artefact.lock():
-                if artefact.finished is None:
+                vectors = _finished(artefact, len(prefixed))
+                if vectors is None:
+                    (artefact.path / "done.json").unlink(missing_ok=True)
                     self._fill(artefact, prefixed)
-        return np.load(artefact.path / "vectors.npy", mmap_mode="r")
+                    vectors = np.load(artefact.path / "vectors.npy", mmap_mode="r")
+        return vectors
 
     def _key(self, prefixed: list[str]) -> str:
         """Return the cache key: the weights, how they are used, and the texts with their prefix."""
@@ -133,15 +137,17 @@ class SentenceEncoder:
         from graphcontext.files import write_atomic
 
         target = artefact.path / "vectors.npy"
-        if target.is_file():  # joined by a process that was killed before it could say so
-            artefact.finish({"n": len(prefixed), "dim": int(np.load(target, mmap_mode="r").shape[1])})
+        joined = _vectors(target, len(prefixed))
+        if joined is not None:  # by a process that was killed before it could say so
+            artefact.finish({"n": len(prefixed), "dim": int(joined.shape[1])})
             return
+        target.unlink(missing_ok=True)
         paths = []
         hidden = None if len(prefixed) > SHARD else True
         with tqdm(total=len(prefixed), desc="embeddings", unit="text", disable=hidden, leave=False) as bar:
             for number, shard in _shards(prefixed):
                 path = artefact.path / f"shard-{number:05d}.npy"
-                if not path.is_file():
+                if _vectors(path, len(shard)) is None:
                     stream = io.BytesIO()
                     np.save(stream, self._encode_shard(shard))
                     write_atomic(path, stream.getvalue())
@@ -164,9 +170,8 @@ class SentenceEncoder:
         self.n_encoded += len(texts)
         if not np.isfinite(vectors).all():
             if self.dtype == "float32":
-                raise InputError(
-                    f"encoder {self.model}: embeddings are not finite, so the weights are damaged: fetch the model again"
-                )
+                damaged = "embeddings are not finite, so the weights are damaged: fetch the model again"
+                raise InputError(f"encoder {self.model}: {damaged}")
             raise RunError(
                 f"encoder {self.model}: embeddings are not finite in {self.dtype}; try encoder.dtype=float32"
             )
@@ -183,6 +188,23 @@ class SentenceEncoder:
 def _shards(texts: list[str]) -> Iterator[tuple[int, list[str]]]:
     for start in range(0, len(texts), SHARD):
         yield start // SHARD, texts[start : start + SHARD]
+
+
+def _finished(artefact: Artefact, n: int) -> np.ndarray | None:
+    """Return the embeddings of a finished artefact, None where it is not finished or not as it was left."""
+    done = artefact.finished
+    vectors = None if done is None else _vectors(artefact.path / "vectors.npy", n)
+    return vectors if vectors is not None and vectors.shape[1] == done["facts"].get("dim") else None
+
+
+def _vectors(path: Path, n: int) -> np.ndarray | None:
+    """Return the (n, dim) float32 array of a file, memory-mapped; None where there is none of just this size."""
+    try:
+        found = np.load(path, mmap_mode="r")
+        whole = isinstance(found, np.memmap) and found.offset + found.nbytes == path.stat().st_size
+    except (OSError, ValueError, EOFError, SyntaxError):  # none, cut, or no array
+        return None
+    return found if whole and found.shape[:1] == (n,) and found.ndim == 2 and found.dtype == np.float32 else None
 
 
 def _join(paths: list[Path], target: Path, n: int) -> int:
