@@ -235,10 +235,23 @@ def test_a_local_server_needs_no_key(server, monkeypatch):
     assert "Authorization" not in server.headers[0]
 
 
-def test_a_server_that_is_not_there_ends_the_run():
-    model = OpenAILLM("m", "http://127.0.0.1:9/v1", max_retries=0)
-    with pytest.raises(RunError, match="no answer from http://127"):
-        model.chat([ask("q")], "answer", 9)
+def test_a_server_that_is_not_there_ends_the_run_before_any_retry():
+    model = OpenAILLM("m", "http://127.0.0.1:9/v1")
+    start = time.monotonic()
+    with pytest.raises(RunError, match=r"no answer from http://127\.0\.0\.1:9/v1: .*; is the server up\?") as caught:
+        model.chat([ask(f"q{i}") for i in range(20)], "answer", 9)
+    assert time.monotonic() - start < 5
+    assert "\n" not in str(caught.value)
+
+
+def test_a_server_that_went_away_is_tried_again(server):
+    server.reply(200, Connection="close")
+    model = llm(server, max_retries=2)
+    model.chat([ask("first")], "answer", 9)
+    server.close()
+    (response,) = model.chat([ask("second")], "answer", 9)
+    assert (response.status, len(model.waited)) == ("failed", 2)
+    assert "Connect" in response.reason
 
 
 def test_t48_the_key_is_in_no_file_and_no_log(server, workspace, tmp_path, caplog):

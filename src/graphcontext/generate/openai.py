@@ -14,6 +14,7 @@ from graphcontext.generate.chat import ChatRequest, ChatResponse, Check, answer
 from graphcontext.generate.hf import check_decoding
 from graphcontext.generate.rate_limit import retry_after, shared_limit
 
+CONNECT = 4.0  # seconds to connect in, at most
 LONGEST_WAIT = 600.0  # seconds; a server that asks for more gets no further try for this item
 REFUSED = {401: "refuses the key", 403: "forbids the request", 404: "does not know the address or model"}
 RETRIED = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
@@ -24,7 +25,8 @@ class OpenAILLM:
 
     The key is read from the environment when a request is sent, never stored, logged or put into an error.
     429 waits as long as Retry-After says, all workers with it; 5xx, cut JSON and silence are tried again;
-    a refused key ends the run at once. What was answered is in the call log before the next one is asked.
+    a refused key, or a server that was never there, ends the run at once. What was answered is in the call log
+    before the next one is asked.
 
     Args:
         model: as the server names it.
@@ -155,8 +157,6 @@ class OpenAILLM:
                 break
             if attempt < self.max_retries:
                 self.limit.pause(pause if pause > 0 else min(30.0, 0.5 * 2**attempt))
-        if not self._reached:
-            raise RunError(f"no answer from {self.base_url}: {reason}")
         seconds = time.perf_counter() - start
         return ChatResponse(request.item, "", seconds=seconds, status="failed", reason=reason)
 
@@ -168,8 +168,11 @@ class OpenAILLM:
         try:
             reply = self._http().post(f"{self.base_url}/chat/completions", json=body, headers=self._headers())
         except httpx.HTTPError as error:
+            reason = self._clean(f"{type(error).__name__}: {error}")
             self._reached |= not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-            return None, self._clean(f"{type(error).__name__}: {error}"), 0.0
+            if not self._reached:  # nobody was ever there: a further try would only hide it
+                raise RunError(f"no answer from {self.base_url}: {reason}; is the server up?") from error
+            return None, reason, 0.0
         self._reached = True
         status, named = reply.status_code, f"HTTP {reply.status_code}"
         if status in REFUSED:
@@ -196,7 +199,8 @@ class OpenAILLM:
                 import httpx
 
                 limits = httpx.Limits(max_connections=self.workers)
-                self._client = httpx.Client(timeout=self.timeout, limits=limits)
+                timeout = httpx.Timeout(self.timeout, connect=min(self.timeout, CONNECT))
+                self._client = httpx.Client(timeout=timeout, limits=limits)
             return self._client
 
     def _key(self) -> str | None:
