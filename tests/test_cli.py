@@ -301,3 +301,40 @@ def test_a_full_standard_output_is_one_line(unbuffered: str) -> None:
         done = process("", "list", "experiment", stdout=full, unbuffered=unbuffered)
     assert done.returncode == 1
     assert done.stderr == "error: output: No space left on device\n"
+
+
+def test_a_terminal_that_is_not_utf8_loses_no_result() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    command = [sys.executable, "-m", "graphcontext.cli", "--help"]
+    done = subprocess.run(command, env=environment | {"LC_ALL": "C"}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "\\u2713" in done.stdout  # the check mark
+
+
+def test_an_argument_that_is_not_utf8_is_refused(capsys) -> None:
+    assert main(["ask", "\udcff bad"]) == 2
+    assert capsys.readouterr().err == "error: '\\udcff bad': this argument is not valid UTF-8\n"
+
+
+def test_a_typo_in_the_last_of_several_runs_is_met_before_the_first(capsys, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "-m", *ECHO, *FAST[:1], *FAST[2:], "retriever=bm25,nope"]) == 2
+    assert "no such retriever" in capsys.readouterr().err and not (tmp_path / "runs").exists()
+
+
+def test_a_table_of_which_no_chosen_row_can_run_is_exit_code_1(capsys, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["table", "gcg/t3", "table.rows=genqa"]) == 1
+    out, err = capsys.readouterr()
+    assert out.endswith("table: results/sample/gcg/t3.md\n")
+    assert err == "error: no chosen row could be run: no weights: a seq2seq answer generator\n"
+
+
+def test_a_missing_adapter_names_the_line_that_trains_it(capsys) -> None:
+    assert main(["run", "experiment=gcg/text_gen", "llm.adapter=gcg/sft"]) == 2
+    assert "graphcontext train experiment=gcg/sft" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("hours", ["0", "-1", "nan", "inf"])
+def test_a_budget_is_a_positive_number_of_hours(hours: str, capsys) -> None:
+    assert main(["plan", f"budget.hours={hours}"]) == 2
+    assert capsys.readouterr().err.startswith("error: budget.hours=")

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphcontext.component import instantiate
 from graphcontext.config import compose
-from graphcontext.data.records import Graph, Prediction
+from graphcontext.data.records import Corpus, Graph, Passage, Prediction, Question, Ranking, Scored
 from graphcontext.errors import InputError, RunError
 from graphcontext.evaluate.overlap import Rouge
 from graphcontext.files import read_lines
-from graphcontext.pipeline import Keys, Pipeline, keys, load_graph, save_graph
+from graphcontext.graph.storage import load_graph, save_graph
+from graphcontext.pipeline import Keys, Pipeline, check_rankings, keys
 from graphcontext.runs import execute, find
 from graphcontext.store import Store, Workspace
 
@@ -270,6 +270,39 @@ def test_metrics_are_numbers(tmp_path: Path) -> None:
 
 
 def test_generator_none_measures_retrieval_alone(tmp_path: Path) -> None:
+    """Metrics of answers are not scored, and not as zeros either."""
     run = execute(config("generator=none", "metric=[rouge1]"), tmp_path, quiet=True)
-    assert run.metrics["n_empty"] == 10 and run.metrics["metrics"]["rouge1"]["value"] == 0.0
-    assert instantiate(config("generator=none")["generator"]) is not None
+    assert run.metrics["n_empty"] == 10 and run.metrics["metrics"] == {}
+    assert "not scored, since generator=none gives no answers: rouge1" in run.summary()
+
+
+def ranked(*hits: tuple[str, Any]) -> list[Ranking]:
+    return [Ranking("q", tuple(Scored(name, score) for name, score in hits))]
+
+
+@pytest.mark.parametrize(
+    ("rankings", "message"),
+    [
+        (ranked(("a", math.nan)), "passage a: the score is nan; scores are finite numbers"),
+        (ranked(("a", math.inf)), "the score is inf"),
+        (ranked(("a", "high")), "the score is 'high'"),
+        (ranked(("a", 1.0), ("a", 0.5)), "passage a is ranked twice"),
+        (ranked(("z", 1.0)), "passage z: there is no such passage"),
+    ],
+)
+def test_what_a_retriever_returns_is_checked(rankings: list[Ranking], message: str) -> None:
+    corpora = {"c": Corpus("c", (Passage("a", "", "", ""), Passage("b", "", "", "")))}
+    with pytest.raises(RunError, match=message):
+        check_rankings(rankings, [Question("q", "?", "c")], corpora)
+    assert check_rankings(ranked(("b", 2), ("a", 1.0)), [Question("q", "?", "c")], corpora)
+
+
+def test_a_damaged_run_folder_is_said_in_one_line(tmp_path: Path) -> None:
+    run = execute(config("dataset.limit=2"), tmp_path, quiet=True)
+    (run.path / "predictions.jsonl").unlink()
+    with pytest.raises(InputError, match=r"predictions.jsonl is missing: delete the folder and run again"):
+        run.predictions()
+    (run.path / "metrics.json").write_text('{"n": 2')
+    with pytest.raises(InputError, match=r"metrics.json is missing or damaged"):
+        run.summary()
+    assert execute(config("dataset.limit=2"), tmp_path, quiet=True).metrics["n"] == 2

@@ -70,9 +70,14 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     debug = "debug=true" in given
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: on shared cores spinning threads cost most
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 loses no result
     try:
+        _check_encoding(given)
         code = _dispatch([a for a in given if a not in ("debug=true", "debug=false")])
-        sys.stdout.flush()  # a reader that went away, or a full disk, is met here and not at exit
+        if sys.stdout is not None:
+            sys.stdout.flush()  # a reader that went away, or a full disk, is met here and not at exit
         return code
     except GraphContextError as error:
         if debug:
@@ -92,6 +97,14 @@ def main(arguments: list[str] | None = None) -> int:
         if not error.filename:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _check_encoding(arguments: list[str]) -> None:
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"{argument!a}: this argument is not valid UTF-8") from error
 
 
 def _one_line(text: str) -> str:

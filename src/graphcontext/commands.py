@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 from graphcontext.errors import InputError
@@ -17,7 +18,10 @@ def run(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
 
     _no_names("run", names)
     failed = 0
-    for job in expand(overrides) if flags.multirun else [overrides]:
+    jobs = expand(overrides) if flags.multirun else [overrides]
+    for job in jobs if len(jobs) > 1 else []:  # a typo in the last is met before the first is run
+        api.compose(*job, config_dir=flags.config_dir)
+    for job in jobs:
         done = api.run(*job, config_dir=flags.config_dir, quiet=flags.quiet)
         if flags.multirun:
             print(" ".join(job))
@@ -34,13 +38,17 @@ def table(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     done = api.table(_one_name("table", names, "PAPER/ID"), *overrides, config_dir=flags.config_dir, quiet=flags.quiet)
     print(done.markdown)
     print(f"table: {done.path}")
-    return 1 if done.n_failed else 0
+    if done.nothing:
+        print(f"error: no chosen row could be run: {done.nothing}", file=sys.stderr)
+    return 1 if done.n_failed or done.nothing else 0
 
 
 def ask(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     """``ask "question"``: answer one question."""
     from graphcontext import api
 
+    if not names and overrides:
+        raise InputError(f'ask needs one "question"; {overrides[0]!r} was taken for an override: a question has blanks')
     question = _one_name("ask", names, '"question"')
     answer = api.ask(question, *overrides, config_dir=flags.config_dir, quiet=flags.quiet)
     print(answer.text())

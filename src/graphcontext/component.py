@@ -142,7 +142,17 @@ def used(config: dict[str, Any]) -> list[dict[str, Any]]:
     stages = ["dataset", "retriever", "enhancer", "packing", "generator", "metric"]
     if locate(config["retriever"]["_target_"], "retriever").needs_graph:
         stages.insert(1, "graph")
-    return list(components([config[stage] for stage in stages]))
+    parts = {stage: active_metrics(config) if stage == "metric" else config[stage] for stage in stages}
+    return list(components(list(parts.values())))
+
+
+def active_metrics(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the metrics that a run can score: with ``generator=none`` only those that need no answers."""
+    if getattr(locate(config["generator"]["_target_"], "generator"), "answers", True):
+        return config["metric"]
+    return {
+        name: m for name, m in config["metric"].items() if not getattr(locate(m["_target_"]), "needs_answers", True)
+    }
 
 
 def components(node: Any) -> Iterator[dict[str, Any]]:

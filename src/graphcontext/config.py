@@ -73,7 +73,7 @@ def conf_dirs(config_dir: str | None = None) -> list[Path]:
     """
     if config_dir is None:
         return [conf_dir()]
-    user = Path(config_dir).expanduser().resolve()
+    user = Path(os.path.expanduser(config_dir)).resolve()
     if not user.is_dir():
         raise InputError(f"--config-dir {config_dir}: no such folder")
     if user == conf_dir().resolve():
@@ -140,6 +140,9 @@ def compose(
     for key, kinds in ROOT_KINDS.items():
         parent, _, last = key.rpartition(".")
         check_type(key, (resolved[parent] if parent else resolved)[last], kinds)
+    hours = resolved["budget"]["hours"]
+    if hours is not None and not 0 < hours < float("inf"):
+        raise InputError(f"budget.hours={hours}; allowed: above 0, or null for no limit")
     for name in STAGES:
         if not isinstance(resolved.get(name), dict) or "_target_" not in resolved[name]:
             raise InputError(f"{name}={choices.get(name)}: its YAML names no class (_target_: package.module.Class)")
@@ -156,7 +159,7 @@ def _parse(overrides: list[str] | tuple[str, ...], config_dir: str | None) -> _P
     for text in overrides:
         key, equals, value = text.partition("=")
         if not equals or not key or key[0] in "+~":
-            raise InputError(f"{text!r}: an override is KEY=VALUE")
+            raise InputError(f"{text!r}: an override is KEY=VALUE, without + or ~")
         group = key.partition("@")[0]
         if group in known:
             _check_options(group, value, config_dir)

@@ -58,7 +58,7 @@ def is_open(row: dict[str, Any]) -> bool:
 def _compute(compute: Callable[[list[Any]], list[Any]], batch: list[Any], cls: type) -> list[Any]:
     """Compute a chunk; where that raises, item by item, so that one bad item is recorded and not the run lost."""
     try:
-        return _checked(compute(batch), batch)
+        return _checked(compute(batch), batch, f"{cls.__name__.lower()} stage")
     except GraphContextError:
         raise
     except Exception as error:  # noqa: BLE001 - any component's fault becomes a counted failure below
@@ -97,10 +97,10 @@ def score_items(name: str, metric: Any, items: list[tuple[Any, Any, Any, Any]]) 
     return [{"id": q.id, "status": p.status, **row} for (q, p, _, _), row in zip(items, kept)]
 
 
-def _checked(records: list[Any], batch: list[Any]) -> list[Any]:
+def _checked(records: list[Any], batch: list[Any], what: str) -> list[Any]:
     ids, wanted = [r.id for r in records], [item.id for item in batch]
     if ids != wanted:
-        raise RunError(f"a component returned {len(ids)} records for {len(wanted)} items, or in another order")
+        raise RunError(f"{what}: {len(ids)} records for {len(wanted)} items, or in another order")
     return records
 
 

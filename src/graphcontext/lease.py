@@ -67,7 +67,7 @@ class Lease:
         # The content is complete before the name exists: link() fails where the name is taken.
         temporary = self.path.with_name(f".{self.path.name}.{self.nonce}.tmp")
         try:
-            temporary.write_text(json.dumps(facts))
+            temporary.write_text(json.dumps(facts), encoding="utf-8")
             try:
                 os.link(temporary, self.path)
             except OSError as error:
@@ -87,7 +87,7 @@ class Lease:
         """Return who holds the lock and its age; only the age where the file was cut short; None without one."""
         try:
             age = self._now() - self.path.stat().st_mtime
-            owner = json.loads(self.path.read_text())
+            owner = json.loads(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
         except ValueError:
@@ -150,7 +150,7 @@ def _pid_namespace() -> str | None:
 def _process_start(pid: int) -> str | None:
     """Return what tells this process from a later one with its pid; None where it is gone or unknown."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
     except FileNotFoundError:
         if sys.platform.startswith("linux"):
             return None

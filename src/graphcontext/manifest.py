@@ -27,13 +27,13 @@ LIBRARIES = (
 def reset_peak_memory() -> None:
     """Start a new peak for :func:`peak_memory`, where the system can."""
     with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
 
 
 def peak_memory() -> int:
     """Return the peak resident memory of this process, MiB: since :func:`reset_peak_memory` on Linux."""
     with contextlib.suppress(OSError):
-        for line in Path("/proc/self/status").read_text().splitlines():
+        for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) // 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -85,7 +85,7 @@ EMBEDDED: dict[str, Embedded] = {
 
 def home() -> Path:
     """Return ``GRAPHCONTEXT_HOME`` (default ``~/.cache/graphcontext``): models and downloads."""
-    return Path(os.environ.get("GRAPHCONTEXT_HOME", "~/.cache/graphcontext")).expanduser()
+    return Path(os.path.expanduser(os.environ.get("GRAPHCONTEXT_HOME", "~/.cache/graphcontext")))
 
 
 def embedded_folder(name: str) -> Path:
@@ -106,7 +106,7 @@ def resolve(model: str, revision: str | None = None) -> Path:
         if not (folder / "ready.json").is_file():
             raise MissingWeightsError(f"no weights: {model}; fetch them with: graphcontext prepare")
         return folder
-    path = Path(model).expanduser()
+    path = Path(os.path.expanduser(model))  # an unknown ~user stays as it is
     if path.is_dir():
         verify_folder(path)
         return path
@@ -136,7 +136,7 @@ def identity(model: str, revision: str | None = None) -> dict[str, str]:
     """Return what names the weights in a cache key: the wheel's hash, the hub commit, or the files' hash."""
     if model in EMBEDDED:
         return {"model": model, "weights": EMBEDDED[model].weights}
-    path = Path(model).expanduser()
+    path = Path(os.path.expanduser(model))  # an unknown ~user stays as it is
     if path.is_dir():
         return {"model": path.name, "weights": hash_folder(path)}
     snapshot = _hub_snapshot(model, revision)

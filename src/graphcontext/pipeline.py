@@ -7,12 +7,13 @@ keys, the store, locks, resume, manifests. It is the first file to read.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphcontext.component import draws, fingerprint, instantiate, locate
+from graphcontext.component import active_metrics, draws, fingerprint, instantiate, locate
 from graphcontext.data.records import (
     Context,
     Corpus,
@@ -24,7 +25,7 @@ from graphcontext.data.records import (
     content_id,
     from_json,
 )
-from graphcontext.errors import InputError
+from graphcontext.errors import InputError, RunError
 from graphcontext.files import digest, jsonl, read_lines, write_atomic
 from graphcontext.graph.storage import load_graph, save_graph
 from graphcontext.items import run_items, score_items
@@ -84,7 +85,7 @@ def keys(config: dict[str, Any], asked: str | None = None) -> Keys:
     ranking = key("ranking", config["retriever"], questions, graph)
     context = key("context", {"enhancer": config["enhancer"], "packing": config["packing"]}, ranking)
     prediction = key("prediction", config["generator"], context)
-    scores = {name: key("score", node, prediction) for name, node in config["metric"].items()}
+    scores = {name: key("score", node, prediction) for name, node in active_metrics(config).items()}
     return Keys(corpus, questions, graph, ranking, context, prediction, scores)
 
 
@@ -155,7 +156,7 @@ class Pipeline:
         retriever = self.parts["retriever"]
 
         def compute(batch: list[Question]) -> list[Ranking]:
-            return retriever.retrieve(batch, data.corpora, graphs)
+            return check_rankings(retriever.retrieve(batch, data.corpora, graphs), batch, data.corpora)
 
         inputs = ["corpus", "graph"] if self.keys.graph else ["corpus"]
         return self._items("ranking", self.keys.ranking, inputs, data.questions, compute, Ranking)
@@ -223,13 +224,33 @@ class Pipeline:
         return self.stages.run(stage, key, inputs, make, read)
 
 
+def check_rankings(rankings: list[Ranking], questions: list[Question], corpora: dict[str, Corpus]) -> list[Ranking]:
+    """Check what a retriever returned: finite scores, passages of the question's corpus, none twice.
+
+    Raises:
+        RunError: naming the question and the passage; a wrong score would be a silent wrong number later.
+    """
+    known = {c.id: {p.id for p in c.passages} for c in (corpora[q.corpus_id] for q in questions)}
+    for question, ranking in zip(questions, rankings):
+        ids = [hit.id for hit in ranking.passages]
+        for hit in ranking.passages:
+            where = f"retriever: question {question.id}, passage {hit.id}"
+            if isinstance(hit.score, bool) or not isinstance(hit.score, (int, float)) or not math.isfinite(hit.score):
+                raise RunError(f"{where}: the score is {hit.score!r}; scores are finite numbers")
+            if hit.id not in known[question.corpus_id]:
+                raise RunError(f"{where}: there is no such passage in the question's corpus")
+            if ids.count(hit.id) > 1:
+                raise RunError(f"{where} is ranked twice")
+    return rankings
+
+
 def _read_data(path: Path) -> tuple[tuple[Question, ...], dict[str, Corpus], dict[str, Any]]:
     questions = tuple(from_json(Question, row) for row in read_lines(path / "questions.jsonl"))
     corpora: dict[str, Corpus] = {}
     for file in sorted(path.glob("corpus-*.jsonl")):
         corpus_id = file.stem.removeprefix("corpus-")
         corpora[corpus_id] = Corpus(corpus_id, tuple(from_json(Passage, row) for row in read_lines(file)))
-    return questions, corpora, json.loads((path / "card.json").read_text())
+    return questions, corpora, json.loads((path / "card.json").read_text(encoding="utf-8"))
 
 
 def _read_scores(path: Path) -> list[dict[str, Any]]:

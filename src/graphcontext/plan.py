@@ -95,7 +95,7 @@ def _card(config: dict[str, Any], root: Path) -> dict[str, Any] | None:
         path = root / "store" / "corpus" / keys(config).corpus / "card.json"
     except InputError:
         return None  # the data is not on this machine
-    return json.loads(path.read_text()) if path.is_file() else None
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
 def cost(label: str, config: dict[str, Any], root: Path | str = ".") -> Cost:

@@ -119,7 +119,7 @@ def missing_models(config: dict[str, Any]) -> list[str]:
 def missing_adapters(config: dict[str, Any]) -> list[str]:
     """Return the adapters of this config that are not on this machine: they are trained, not fetched."""
     adapters = [str(node["adapter"]) for node in used(config) if node.get("adapter")]
-    return [a for a in dict.fromkeys(adapters) if not Path(a).expanduser().is_dir()]
+    return [a for a in dict.fromkeys(adapters) if not Path(os.path.expanduser(a)).is_dir()]
 
 
 def missing_secrets(config: dict[str, Any]) -> list[str]:
@@ -139,6 +139,11 @@ def check_ready(config: dict[str, Any]) -> None:
     unset = missing_secrets(config)
     if unset:
         raise InputError(f"the environment variable {unset[0]} is not set; llm.api_key_env names it (null: no key)")
+    for adapter in missing_adapters(config):
+        raise MissingWeightsError(
+            f"llm.adapter={adapter}: no such adapter here; train it with: graphcontext train experiment={adapter} "
+            "(this version has no train yet), or llm.adapter=FOLDER, or llm.adapter=null for the base model"
+        )
     missing = missing_models(config)
     if missing:
         raise MissingWeightsError(f"no weights: {', '.join(missing)}; fetch models with: graphcontext prepare")

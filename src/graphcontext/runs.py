@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import sys
 from collections import Counter
@@ -33,18 +34,29 @@ class Run:
     @property
     def metrics(self) -> dict[str, Any]:
         """The content of ``metrics.json``: n, n_failed, n_empty, n_truncated, metrics."""
-        return json.loads((self.path / "metrics.json").read_text())
+        return self._json("metrics.json")
 
     @property
     def config(self) -> dict[str, Any]:
         """The resolved config."""
         import yaml
 
-        return yaml.safe_load((self.path / "config.yaml").read_text())
+        return yaml.safe_load((self.path / "config.yaml").read_text(encoding="utf-8"))
 
     @property
     def manifest(self) -> dict[str, Any]:
-        return json.loads((self.path / "manifest.json").read_text())
+        return self._json("manifest.json")
+
+    def _json(self, name: str) -> dict[str, Any]:
+        try:
+            return json.loads((self.path / name).read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError) as error:
+            raise InputError(f"{self.path / name} is missing or damaged: delete the folder and run again") from error
+
+    def _lines(self, name: str) -> list[dict[str, Any]]:
+        if not (self.path / name).is_file():
+            raise InputError(f"{self.path / name} is missing: delete the folder and run again")
+        return read_lines(self.path / name)
 
     def summary(self) -> str:
         """Render the metrics with n, failed, empty and intervals, and what must stand under them."""
@@ -58,20 +70,20 @@ class Run:
         return "\n".join([*lines, *describe(done["facts"], done["n"])])
 
     def questions(self) -> list[Question]:
-        return [from_json(Question, row) for row in read_lines(self.path / "questions.jsonl")]
+        return [from_json(Question, row) for row in self._lines("questions.jsonl")]
 
     def rankings(self) -> list[Ranking]:
-        return [from_json(Ranking, row) for row in read_lines(self.path / "rankings.jsonl")]
+        return [from_json(Ranking, row) for row in self._lines("rankings.jsonl")]
 
     def contexts(self) -> list[Context]:
-        return [from_json(Context, row) for row in read_lines(self.path / "contexts.jsonl")]
+        return [from_json(Context, row) for row in self._lines("contexts.jsonl")]
 
     def predictions(self) -> list[Prediction]:
-        return [from_json(Prediction, row) for row in read_lines(self.path / "predictions.jsonl")]
+        return [from_json(Prediction, row) for row in self._lines("predictions.jsonl")]
 
     def scores(self) -> dict[str, dict[str, float]]:
         """Return item id → metric → value."""
-        rows = read_lines(self.path / "scores.jsonl")
+        rows = self._lines("scores.jsonl")
         return {r["id"]: {k: v for k, v in r.items() if k not in ("id", "status", "reason")} for r in rows}
 
 
@@ -131,6 +143,8 @@ class _Job:
                 stage(self)
             except GraphContextError as error:
                 self.error = error
+            except SystemExit as error:
+                self.error = RunError(f"{stage.__name__}: a component called sys.exit({error.code})")
             except Exception as error:  # noqa: BLE001 - a component's fault stops its own run, not the others
                 self.error = RunError(f"{stage.__name__}: {type(error).__name__}: {error}".splitlines()[0])
                 self.error.__cause__ = error
@@ -149,10 +163,12 @@ class _Job:
         self.scores = self.pipeline.scores(self.data, self.predictions, self.rankings, self.contexts)
 
     def finish(self) -> None:
-        _write(self.run, self)
-        failed = [p for p in self.predictions if p.status == "failed"]
-        if failed and len(failed) == len(self.predictions):
-            raise RunError(f"all {len(failed)} items failed, the first because: {failed[0].reason} ({self.run.path})")
+        metrics = _write(self.run, self)
+        n = metrics["n"]
+        if n and metrics["n_failed"] == n:
+            reasons = [p.reason for p in self.predictions if p.status == "failed"]
+            reasons += [row["reason"] for row in self.run._lines("scores.jsonl") if row.get("reason")]
+            raise RunError(f"all {n} items failed, the first because: {reasons[0]} ({self.run.path})")
 
 
 def free_models() -> None:
@@ -177,7 +193,7 @@ def find(name: str, root: Path | str = ".") -> Run:
     Raises:
         InputError: there is none, or several; the message lists what there is.
     """
-    path = Path(name).expanduser()
+    path = Path(os.path.expanduser(name))
     if (path / "metrics.json").is_file():
         return Run(path)
     folder = Path(root) / "runs"
@@ -190,12 +206,12 @@ def find(name: str, root: Path | str = ".") -> Run:
     raise InputError(f"{name}: {what} in {folder} ({listed})")
 
 
-def _write(run: Run, job: _Job) -> None:
+def _write(run: Run, job: _Job) -> dict[str, Any]:
     """Write the run folder from what the run holds in memory: the very records its scores were made from."""
     import yaml
 
     pipeline, data, predictions, scores = job.pipeline, job.data, job.predictions, job.scores
-    signatures = {name: part.signature for name, part in pipeline.parts["metric"].items()}
+    signatures = {name: pipeline.parts["metric"][name].signature for name in scores}
     rows = []
     for index, prediction in enumerate(predictions):
         row: dict[str, Any] = {"id": prediction.id, "status": prediction.status}
@@ -226,6 +242,7 @@ def _write(run: Run, job: _Job) -> None:
     about = manifest(pipeline.config, stages, sorted(data.corpora))
     write_atomic(run.path / "manifest.json", json.dumps(about, indent=1, ensure_ascii=False))
     write_atomic(run.path / "metrics.json", json.dumps(metrics, indent=1, ensure_ascii=False))
+    return metrics
 
 
 def describe(known: dict[str, Any], n: int) -> list[str]:
@@ -241,6 +258,8 @@ def describe(known: dict[str, Any], n: int) -> list[str]:
         lines.append(f"fall-back to {kind}: {count} of {n} questions ({count / max(n, 1):.0%})")
     if known["n_units_cut"]:
         lines.append(f"context units cut to fit the budget: {known['n_units_cut']}")
+    if known.get("not_scored"):
+        lines.append(f"not scored, since generator=none gives no answers: {', '.join(known['not_scored'])}")
     for reason, count in sorted(known.get("reasons", {}).items()):
         lines.append(f"{reason}: {count} of {n} questions")
     return lines
@@ -261,6 +280,7 @@ def facts(job: _Job) -> dict[str, Any]:
     found: dict[str, Any] = {
         "n_passages": sum(len(c.passages) for c in job.data.corpora.values()),
         "fallbacks": dict(Counter(r.fallback for r in job.rankings if r.fallback)),
+        "not_scored": sorted(set(job.pipeline.config["metric"]) - set(job.scores)),
         "n_units_cut": sum(c.n_cut for c in job.contexts),
         "n_retry": sum(bool(c.retry) for c in job.contexts),
         "reasons": dict(Counter(kind for c in job.contexts for kind in _kinds(c.reason))),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import itertools
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -171,7 +172,11 @@ def write_html(runs: list[Run], item: str | None, path: str) -> Path:
         f"<style>{STYLE}</style>\n<h1>{title}</h1><div class=runs>{heads}</div>\n"
         f"{_config_difference(runs)}<h2>{html.escape(_items_heading(runs, len(items)))}</h2>\n{sections}\n</html>\n"
     )
-    target = Path(path).expanduser()
+    target = Path(os.path.expanduser(path))
+    if target.is_dir() or not target.parent.is_dir():
+        raise InputError(
+            f"--html {path}: {'is a folder' if target.is_dir() else f'there is no folder {target.parent}'}"
+        )
     write_atomic(target, page)
     return target
 

@@ -35,7 +35,7 @@ class Artefact:
     def finished(self) -> dict[str, Any] | None:
         """The content of ``done.json``: facts, files with their SHA-256, inputs; None where it is not done."""
         try:
-            done = json.loads((self.path / "done.json").read_text())
+            done = json.loads((self.path / "done.json").read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):  # not done, or damaged: as good as not done
             return None
         return done if isinstance(done, dict) and {"files", "inputs", "facts"} <= set(done) else None
@@ -50,10 +50,16 @@ class Artefact:
     def begin(self, inputs: dict[str, str]) -> None:
         """Start or go on with the work: what was begun from other inputs is thrown away, calls excepted."""
         begun = self.path / "begun.json"
-        if begun.is_file() and json.loads(begun.read_text()) != inputs:
+        if begun.is_file() and self._begun() != inputs:
             self.clear()
         if not begun.is_file():
             write_atomic(begun, json.dumps(inputs))
+
+    def _begun(self) -> Any:
+        try:
+            return json.loads((self.path / "begun.json").read_text(encoding="utf-8"))
+        except ValueError:  # damaged: as good as other inputs
+            return None
 
     def clear(self) -> None:
         """Throw away all files; answered calls become ``calls.old.jsonl``, from where those in use come back."""

@@ -13,6 +13,7 @@ class NoGeneration:
 
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset()
+    answers: ClassVar[bool] = False  # metrics that need an answer are not scored
 
     def generate(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[Prediction]:
         """Return an empty prediction per question, with the reason ``generator=none``."""

@@ -55,7 +55,7 @@ def make_card(wish: expand.Request, config_dir: str | None, root: Path) -> Made:
     parts += [f"- {note}" for note in wish.spec.notes]
     path = root / "results" / scale / f"{wish.spec.name}{wish.suffix}.md"
     markdown = "\n".join(parts) + "\n"
-    if path.is_file() and path.read_text() == markdown and path.with_suffix(".json").is_file():
+    if path.is_file() and path.read_text(encoding="utf-8") == markdown and path.with_suffix(".json").is_file():
         return Made(path, markdown, None, 0)
     data: dict[str, Any] = {"table": wish.spec.name, "scale": scale, "footnotes": [*notes, *wish.spec.notes]}
     write_atomic(path, markdown)

@@ -145,12 +145,14 @@ class Made:
         markdown: its content.
         result: the table, None for a data set card.
         n_failed: cells whose run failed in whole or in part.
+        nothing: why no chosen row could be run; empty where one was.
     """
 
     path: Path
     markdown: str
     result: TableResult | None
     n_failed: int
+    nothing: str = ""
 
 
 def best_rows(cells: Iterable[Cell], higher_is_better: bool = True) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from graphcontext import __version__, config
 from graphcontext.config import Composed, compose, conf_dirs
-from graphcontext.errors import InputError, did_you_mean
+from graphcontext.errors import InputError, RunError, did_you_mean
 from graphcontext.files import digest, write_atomic
 from graphcontext.models import hash_file
 from graphcontext.table.spec import KINDS, Row, Spec, load_spec
@@ -132,7 +133,7 @@ def experiment_groups(experiment: str, config_dir: str | None = None) -> set[str
         path = root / "experiment" / f"{experiment}.yaml"
         if path.is_file():
             try:
-                defaults = (yaml.safe_load(path.read_text()) or {}).get("defaults", [])
+                defaults = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("defaults", [])
             except yaml.YAMLError:
                 return set()  # composing it says what is wrong
             return {k.removeprefix("override ").strip("/") for d in defaults if isinstance(d, dict) for k in d}
@@ -243,15 +244,16 @@ def compose_cached(
     key = digest([__version__, tree, _environment(config_dir, overrides), list(overrides), list(cell), lenient])
     path = Path(root) / "store" / "composed" / f"{key}.json"
     if path.is_file():
-        return Composed(**json.loads(path.read_text()))
+        return Composed(**json.loads(path.read_text(encoding="utf-8")))
     composed = compose(overrides, cell, config_dir, lenient)
-    write_atomic(path, json.dumps(dataclasses.asdict(composed)))
+    with contextlib.suppress(RunError):  # a folder that cannot be written to keeps no cache
+        write_atomic(path, json.dumps(dataclasses.asdict(composed)))
     return composed
 
 
 def _environment(config_dir: str | None, overrides: list[str] | tuple[str, ...]) -> dict[str, str | None]:
     """Return the environment variables that configs and overrides interpolate, with their values."""
     files = [p for root in conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))]
-    texts = [*(p.read_text() for p in files), *overrides]
+    texts = [*(p.read_text(encoding="utf-8") for p in files), *overrides]
     names = {"HOME", *(name for text in texts for name in re.findall(r"oc\.env:\s*(\w+)", text))}  # HOME: ~ in a path
     return {name: os.environ.get(name) for name in sorted(names)}

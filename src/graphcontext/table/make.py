@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphcontext.config import Composed
-from graphcontext.errors import MissingDataError
+from graphcontext.errors import InputError, MissingDataError
 from graphcontext.files import digest, read_lines
 from graphcontext.pipeline import Keys, Pipeline, build_parts, keys
 from graphcontext.plan import budgeted_limits
@@ -171,7 +171,13 @@ def _done(line: _Line, root: Path) -> bool:
     if line.keys is None:
         return False
     run = Run(run_path(root, line.keys))
-    if not (run.path / "metrics.json").is_file() or run.metrics["n_failed"] or run.metrics["facts"].get("n_retry"):
+    if not (run.path / "metrics.json").is_file():
+        return False
+    try:
+        metrics = run.metrics
+    except InputError:  # damaged: made again from the store
+        return False
+    if metrics["n_failed"] or metrics["facts"].get("n_retry"):
         return False
     line.run = run
     return True
@@ -203,7 +209,16 @@ def _write(wish: Request, columns: list[expand.Column], lines: list[_Line], scal
         baseline=wish.baseline,
     )
     path, markdown = write(result, stem)
-    return Made(path, markdown, result, sum(line.failed for line in lines))
+    return Made(path, markdown, result, sum(line.failed for line in lines), _nothing(wish, lines))
+
+
+def _nothing(wish: Request, lines: list[_Line]) -> str:
+    """Return why none of the chosen rows shows a number, empty where one does."""
+    chosen = [line for line in lines if line.cell.row.name in wish.selected]
+    if any(line.run is not None and line.reason is None for line in chosen):
+        return ""
+    names = {row.name: row.not_run for row in wish.spec.rows if row.name in wish.selected and row.not_run}
+    return "; ".join(dict.fromkeys([*(line.reason or "" for line in chosen), *names.values()]))
 
 
 def _given(wish: Request) -> list[str]:

@@ -101,8 +101,8 @@ def write(result: TableResult, stem: Path) -> tuple[Path, str]:
     """
     md, csv_, tex, png, json_ = (stem.parent / f"{stem.name}{end}" for end in (".md", ".csv", ".tex", ".png", ".json"))
     content = to_json(result)
-    if all(p.is_file() for p in (md, csv_, tex, png, json_)) and json_.read_text() == content:
-        return md, md.read_text()
+    if all(p.is_file() for p in (md, csv_, tex, png, json_)) and json_.read_text(encoding="utf-8") == content:
+        return md, md.read_text(encoding="utf-8")
     markdown = to_markdown(result)
     write_atomic(md, markdown)
     write_atomic(csv_, to_csv(result))

@@ -74,7 +74,7 @@ def load_spec(name: str, config_dir: str | None = None) -> Spec:
         raise InputError(f"table {name!r}: no such table{did_you_mean(name, allowed, most=70)}")
     path = next(r / "table" / f"{name}.yaml" for r in conf_dirs(config_dir) if (r / "table" / f"{name}.yaml").is_file())
     try:
-        raw = yaml.safe_load(path.read_text())
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
         raise InputError(f"{path}: {' '.join(str(error).split())}") from error
     if not isinstance(raw, dict):
