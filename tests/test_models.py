@@ -199,3 +199,9 @@ def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path, files: tuple[st
     with pytest.raises(InputError, match=r"lacks its tokenizer \(tokenizer\.json"):
         verify_tokenizer(folder)
     verify_tokenizer(fill(folder, *files))
+
+
+def test_a_user_who_is_not_here_has_no_model(hub: Path) -> None:
+    with pytest.raises(MissingWeightsError, match="no weights: ~nobody-here/m is not a folder"):
+        resolve("~nobody-here/m")
+    assert identity("~nobody-here/m")["weights"] == "unresolved:None"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphcontext.data.location import SHIPPED, data_path, data_root
-from graphcontext.errors import MissingDataError
+from graphcontext.errors import InputError, MissingDataError
 
 
 @pytest.fixture
@@ -54,3 +54,26 @@ def test_absent_data_says_where_it_looked_and_how_to_get_it(root):
     assert "GRAPHCONTEXT_DATA" in message
     assert "\n" not in message
     assert "sample" not in message
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("x" * 5000, r"xxx'… \(5000 characters\): File name too long"),
+        ("a\udcff", r"'a\\udcff': the name is no UTF-8 text"),
+        ("a\ud800", r"'a\\ud800': the name is no UTF-8 text"),
+        ("a\0b", r"'a\\x00b': embedded null byte"),
+    ],
+)
+def test_a_path_that_no_file_can_have_is_one_short_line(root, path, reason):
+    with pytest.raises(InputError, match=rf"dataset\.path=.*{reason}") as caught:
+        data_path("site", path)
+    assert len(str(caught.value).encode()) < 200  # and it can be printed
+
+
+def test_a_user_who_is_not_here_has_no_home_folder(root, monkeypatch):
+    with pytest.raises(MissingDataError, match=r"looked at ~nobody-here/x, "):
+        data_path("site", "~nobody-here/x")
+    monkeypatch.setenv("GRAPHCONTEXT_DATA", "~nobody-here/x")
+    with pytest.raises(MissingDataError, match="no data: site"):
+        data_path("site")

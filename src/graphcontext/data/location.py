@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from graphcontext.errors import MissingDataError
+from graphcontext.errors import InputError, MissingDataError
 
 SHIPPED = Path(__file__).parent / "sample"  # data that the project wrote itself
 
 
 def data_root() -> Path:
     """Return ``GRAPHCONTEXT_DATA`` (default ``./data``), the folder that holds real data sets."""
-    return Path(os.environ.get("GRAPHCONTEXT_DATA") or "data").expanduser()
+    return Path(os.path.expanduser(os.environ.get("GRAPHCONTEXT_DATA") or "data"))
 
 
 def data_path(
@@ -32,18 +32,36 @@ def data_path(
 
     Raises:
         MissingDataError: nothing lies there; the message lists where it looked and how to get it.
+        InputError: no file can have this name, or it may not be looked at.
     """
     root = data_root()
     if path is None:
         places = [SHIPPED / name, root / name, *(root / other for other in others)]
     else:
-        typed = Path(path).expanduser()
+        typed = Path(os.path.expanduser(path))  # an unknown ~user stays as it is
         places = [typed] if typed.is_absolute() else [typed, root / typed, root / name / typed]
     for place in places:
-        if place.exists():
+        if _exists(place, name if path is None else path):
             return place
     looked = ", ".join(str(place) for place in places if place.parent != SHIPPED)
     fetch = f"fetch {url} and put it there, or " if url else ""
     raise MissingDataError(
         f"no data: {name}; looked at {looked}; {fetch}set GRAPHCONTEXT_DATA (now {root}) or dataset.path"
     )
+
+
+def _exists(place: Path, typed: str) -> bool:
+    shown = ascii(typed) if len(typed) <= 80 else f"{typed[:60]!a}… ({len(typed)} characters)"
+    try:
+        str(place).encode()
+        place.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except UnicodeEncodeError as error:
+        reason = "the name is no UTF-8 text; rename the file, or give a link to it"
+        raise InputError(f"dataset.path={shown}: {reason}") from error
+    except ValueError as error:
+        raise InputError(f"dataset.path={shown}: {error}") from error
+    except OSError as error:
+        raise InputError(f"dataset.path={shown}: {error.strerror}") from error
+    return True

@@ -261,7 +261,7 @@ def load_adapter(model: Any, adapter: str) -> Any:
         raise InputError(f"llm.adapter={adapter} needs the package peft: {mend}")
     import peft
 
-    folder = Path(adapter).expanduser()
+    folder = Path(os.path.expanduser(adapter))
     if not (folder / "adapter_config.json").is_file():
         raise InputError(f"llm.adapter={adapter} lacks adapter_config.json; expected a PEFT adapter")
     adapted = peft.get_peft_model(model, peft.PeftConfig.from_pretrained(str(folder)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -77,7 +78,7 @@ class Prompt:
 def _read(path: str) -> dict[str, str]:
     import yaml
 
-    file = Path(path).expanduser()
+    file = Path(os.path.expanduser(path))
     if not file.is_file():
         raise InputError(f"prompt.path={path} is not a file; expected JSON or YAML with {', '.join(KEYS)}")
     try:
