@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+from pathlib import Path
 
 import py7zr
 import pytest
 from dumps import thread, write
 
-from graphcontext.data.archive import check_member, check_sha1, dump_files, source_files
+from graphcontext.data import archive as archives
+from graphcontext.data.archive import check_member, check_sha1, discard, dump_files, source_files
 from graphcontext.data.dump import read_dump
 from graphcontext.errors import InputError
 
@@ -143,3 +145,45 @@ def test_the_sum_of_an_archive_is_compared(tmp_path):
     check_sha1(path, hashlib.sha1(b"abc").hexdigest().upper())
     with pytest.raises(InputError, match=r"SHA-1 a9993e36.*expected 00; fetch it again"):
         check_sha1(path, "00")
+
+
+def test_a_device_is_no_dump():
+    with pytest.raises(InputError, match="/dev/null is no dump: it is neither a file nor a folder"):
+        source_files(Path("/dev/null"))
+
+
+def test_a_listed_name_that_is_no_text_can_be_printed(tmp_path):
+    (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("")
+    with pytest.raises(InputError, match="found caf\N{REPLACEMENT CHARACTER}") as caught:
+        source_files(tmp_path)
+    assert str(caught.value).encode()
+
+
+@pytest.mark.parametrize("names_too", [False, True])
+def test_an_archive_with_a_password_is_refused(tmp_path, names_too):
+    with py7zr.SevenZipFile(tmp_path / "a.7z", "w", password="x", header_encryption=names_too) as opened:
+        opened.writestr(b"<posts/>", "Posts.xml")
+    with pytest.raises(InputError, match=r"a\.7z is locked with a password; unpack it yourself"):
+        dump_files(tmp_path / "a.7z")
+    assert not list((tmp_path / "home" / "downloads").iterdir())
+
+
+def test_an_archive_that_would_unpack_to_far_more_than_a_dump_is_refused(tmp_path, monkeypatch):
+    archive = packed(tmp_path / "bomb.7z", Posts_xml=b" " * 2_000_000)
+    assert dump_files(archive).posts.stat().st_size == 2_000_000  # small: whatever its ratio, it does no harm
+    monkeypatch.setattr(archives, "LEAST_REFUSED", 1_000_000)
+    other = packed(tmp_path / "other.7z", Posts_xml=b"\n" * 2_000_000)
+    with pytest.raises(InputError, match=r"other\.7z is unsafe: 0\.0 MB would unpack to 2 MB .*nothing was extracted"):
+        dump_files(other)
+    assert [entry.name[:4] for entry in (tmp_path / "home" / "downloads").iterdir()] == ["bomb"]
+
+
+def test_what_was_extracted_is_discarded_and_a_folder_is_not(tmp_path):
+    archive = packed(tmp_path / "a.7z", Posts_xml=b"<posts/>")
+    files = dump_files(archive)
+    discard(archive)
+    assert not files.posts.exists()
+    assert archive.exists()
+    folder = write(tmp_path / "folder", "")
+    discard(folder)
+    assert (folder / "Posts.xml").exists()

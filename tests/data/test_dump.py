@@ -125,17 +125,20 @@ def test_a_cut_gzip_is_refused(tmp_path):
     path.write_bytes(gzip.compress(xml("posts", thread(1, "a", "2019-01-01")).encode())[:-40])
     assert "is cut or malformed" in refusal(path)
     path.write_bytes(b"no gzip at all")
-    assert "is cut or malformed" in refusal(path)
+    assert "is no XML dump: Not a gzipped file" in refusal(path)
 
 
 def test_an_empty_file_and_one_of_another_kind_are_refused(tmp_path):
     path = tmp_path / "Posts.xml"
     path.write_bytes(b"")
-    assert "after row 0 (last whole row: none)" in refusal(path)
+    assert "is no XML dump: it is empty; fetch it again" in refusal(path)
     path.write_text(xml("users", row(Id=1)))
     assert "got root element <users>, expected <posts>" in refusal(path)
-    path.write_bytes(b"\x89PNG\r\n")
-    assert "is cut or malformed" in refusal(path)
+    for content in (b"\x89PNG\r\n", b'{"items": []}', b"plain text"):
+        path.write_bytes(content)
+        message = refusal(path)
+        assert "is no XML dump" in message
+        assert "<string>" not in message
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])

@@ -201,9 +201,28 @@ def test_an_empty_pool_says_what_the_filters_took(tmp_path):
     with pytest.raises(InputError) as caught:
         loaded(write(tmp_path, posts))
     message = str(caught.value)
-    assert "no question to score; read 2 questions and 1 answers, kept 1" in message
+    assert "no question to score, as 1 question was kept and the split test needs at least 2: some are" in message
+    assert "; read 2 questions and 1 answers, kept 1" in message
     assert "left out: no accepted answer 1" in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize(("side", "least"), [("test", 2), ("validation", 3), ("train", 4)])
+def test_each_side_says_how_many_questions_it_needs(tmp_path, side, least):
+    with pytest.raises(InputError, match=f"{least - 1} questions? w.*the split {side} needs at least {least}"):
+        loaded(write(tmp_path / "few", threads(least - 1)), side)
+    assert loaded(write(tmp_path / "enough", threads(least)), side).questions
+
+
+def test_what_was_extracted_from_an_archive_that_cannot_be_read_is_removed(tmp_path, monkeypatch):
+    import py7zr
+
+    monkeypatch.setenv("GRAPHCONTEXT_HOME", str(tmp_path / "home"))
+    with py7zr.SevenZipFile(tmp_path / "a.7z", "w") as opened:
+        opened.writestr(b"<posts><row", "Posts.xml")
+    with pytest.raises(InputError, match="is cut or malformed"):
+        loaded(tmp_path / "a.7z")
+    assert not list((tmp_path / "home" / "downloads").iterdir())
 
 
 def test_a_pool_that_the_leak_guard_empties_says_so(tmp_path):

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from graphcontext import models
 from graphcontext.errors import InputError
 
+LARGEST_RATIO, LEAST_REFUSED = 200, 100 * 10**6  # a real dump unpacks to 5–8 times its archive; bytes
 PARTS = ("Posts.xml", "PostLinks.xml", "Tags.xml")
 EXPECTED = "Posts.xml, Posts.xml.gz or one .7z archive (PostLinks.xml and Tags.xml beside it are optional)"
 
@@ -42,6 +43,8 @@ def source_files(path: Path) -> list[Path]:
             raise InputError(f"{path} is no dump: got a file {path.name}, expected {EXPECTED}")
         beside = [_part(path.parent, name) for name in PARTS[1:]]
         return [path, *(file for file in beside if file)]
+    if not path.is_dir():
+        raise InputError(f"{path} is no dump: it is neither a file nor a folder; expected {EXPECTED}")
     found = [_part(path, name) for name in PARTS]
     if found[0]:
         return [file for file in found if file]
@@ -91,12 +94,13 @@ def extract(archive: Path) -> Path:
     """Extract the needed members of a ``.7z`` into the downloads cache, once, and return their folder.
 
     Raises:
-        InputError: it is no archive, is damaged, lacks ``Posts.xml``, or has an unsafe member or link.
+        InputError: it is no archive, is damaged or locked, lacks ``Posts.xml``, has an unsafe member or link, or would
+            unpack to far more than a dump does (nothing is extracted then).
     """
     import py7zr
-    from py7zr.exceptions import ArchiveError
+    from py7zr.exceptions import ArchiveError, PasswordRequired
 
-    folder = models.home() / "downloads" / f"{archive.stem}-{models.hash_file(archive)[:12]}"
+    folder = _extracted(archive)
     if (folder / "Posts.xml").is_file():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -104,6 +108,7 @@ def extract(archive: Path) -> Path:
     try:
         with py7zr.SevenZipFile(archive) as opened:
             targets = _targets(archive, opened.list())
+            _check_size(archive, sum(member.uncompressed for member in opened.list()))
             opened.extract(path=scratch, targets=list(targets.values()))
         for part, name in targets.items():
             member = scratch / name
@@ -111,12 +116,36 @@ def extract(archive: Path) -> Path:
                 raise InputError(f"archive {archive} is unsafe: member {name!r} is a link or no plain file")
             member.rename(scratch / part)
         _publish(scratch, folder)
+    except PasswordRequired as fault:
+        mend = "unpack it yourself and name the folder in dataset.path"
+        raise InputError(f"archive {archive} is locked with a password; {mend}") from fault
     except (ArchiveError, lzma.LZMAError, EOFError, ValueError) as fault:
         reason = str(fault) or type(fault).__name__
         raise InputError(f"archive {archive} is damaged or no 7z file ({reason}); fetch it again") from fault
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return folder
+
+
+def discard(path: Path) -> None:
+    """Remove what was extracted from the archive at ``path``, as its content is refused; nothing else is touched."""
+    source = source_files(path)[0]
+    if source.suffix.lower() == ".7z":
+        shutil.rmtree(_extracted(source), ignore_errors=True)
+
+
+def _extracted(archive: Path) -> Path:
+    return models.home() / "downloads" / f"{archive.stem}-{models.hash_file(archive)[:12]}"
+
+
+def _check_size(archive: Path, unpacked: int) -> None:
+    packed = archive.stat().st_size
+    if unpacked > LEAST_REFUSED and unpacked > LARGEST_RATIO * packed:
+        sizes = f"{packed / 1e6:.1f} MB would unpack to {unpacked / 1e6:.0f} MB"
+        raise InputError(
+            f"archive {archive} is unsafe: {sizes} ({unpacked // packed} times, at most {LARGEST_RATIO}); "
+            "nothing was extracted"
+        )
 
 
 def _publish(scratch: Path, folder: Path) -> None:
@@ -156,7 +185,7 @@ def _listing(folder: Path) -> str:
     entries = sorted(folder.iterdir())
     dumps = [entry for entry in entries if entry.is_dir() and _part(entry, "Posts.xml")]
     hint = f"; did you mean {dumps[0]}?" if dumps else ""
-    return f"found {_short([entry.name for entry in entries])}{hint}"
+    return f"found {_short([os.fsencode(entry.name).decode(errors='replace') for entry in entries])}{hint}"
 
 
 def _short(names: list[str], most: int = 8) -> str:

@@ -103,8 +103,8 @@ def rows(path: Path, root: str) -> Iterator[dict[str, str]]:
     """Yield the attributes of every ``<row>`` below ``<root>`` of an XML file, in constant memory.
 
     Raises:
-        InputError: the file is cut or malformed (with the row and byte reached), has another root element,
-            or declares a DOCTYPE, which is how entity bombs come.
+        InputError: the file is empty, is no XML, is cut or malformed (with the row and byte reached), has another
+            root element, or declares a DOCTYPE, which is how entity bombs come.
     """
     from lxml import etree
 
@@ -121,7 +121,10 @@ def rows(path: Path, root: str) -> Iterator[dict[str, str]]:
         parser.close()
         yield from target.take()
     except (etree.XMLSyntaxError, EOFError, gzip.BadGzipFile, zlib.error) as fault:
-        reason = str(fault).strip().removesuffix("(<string>, line 0)").strip()
+        reason = re.sub(r"\(<string>, line \d+\)$", "", str(fault).strip()).strip()
+        if target.root_is_missing and not isinstance(fault, EOFError | zlib.error):
+            reason = reason if path.stat().st_size else "it is empty"
+            raise InputError(f"{path} is no XML dump: {reason}; fetch it again, or name another file") from fault
         raise InputError(
             f"{path} is cut or malformed after row {target.n_rows} (last whole row: {target.last_id}), "
             f"near byte {n_bytes}: {reason}; {_MEND}"
@@ -147,6 +150,7 @@ class _RowTarget:
         self._path, self._root = path, root
         self._rows: list[dict[str, str]] = []
         self._depth = 0
+        self.root_is_missing = True
         self.n_rows = 0
         self.last_id = "none"
 
@@ -157,6 +161,7 @@ class _RowTarget:
                 raise InputError(
                     f"{self._path}: got root element <{tag}>, expected <{self._root}>: another file"
                 )
+            self.root_is_missing = False
         elif tag == "row":
             self.n_rows += 1
             self._rows.append(attrib)

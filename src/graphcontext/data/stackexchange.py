@@ -21,6 +21,7 @@ from graphcontext.data.records import Corpus, Passage, Question, Source, content
 from graphcontext.errors import InputError, did_you_mean
 
 SPLITS = ("auto", "test", "validation", "train")
+LEAST_KEPT = {"test": 2, "validation": 3, "train": 4}  # kept questions below which a side is empty in any case
 _SITE_NAME = re.compile(r"([\w-]+\.)+(com|net|org)", re.IGNORECASE)  # not a dated folder such as dump.2023
 
 
@@ -189,7 +190,11 @@ class StackExchange:
         years = [
             year for first, last in (self.train_years, self.test_years) for year in range(first, last + 1)
         ]
-        dump = read_dump(files, frozenset(years), tags)
+        try:
+            dump = read_dump(files, frozenset(years), tags)
+        except InputError:
+            archive.discard(path)
+            raise
         self._check_tags(dump)
         filtered = filter_threads(dump, self.rules)
         sides = splits.by_years(filtered.items, self.train_years, self.test_years)
@@ -245,6 +250,10 @@ def _require_both(path: Path, card: dict[str, Any], corpora: dict[str, Corpus]) 
     if card["scored_candidates"] and all(corpus.passages for corpus in corpora.values()):
         return
     lacking = "the pool is empty" if card["scored_candidates"] else "no question to score"
+    kept, side = card["kept"], card["split"]["side"]
+    if 0 < kept < LEAST_KEPT[side]:
+        few = f"{kept} {'question was' if kept == 1 else 'questions were'} kept"
+        lacking += f", as {few} and the split {side} needs at least {LEAST_KEPT[side]}: some are asked, others answer"
     took = {**card["filters"], **{f"leak guard, {layer}": n for layer, n in card["leak_guard"].items()}}
     spelled = ", ".join(f"{reason} {n}" for reason, n in took.items() if n) or "nothing"
     read = f"read {card['read']['questions']} questions and {card['read']['answers']} answers"
