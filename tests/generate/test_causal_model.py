@@ -218,6 +218,15 @@ class TestT25Adapter:
         with pytest.raises(InputError, match="1 weights missing"):
             load(str(tiny_llama), None, str(folder), "float32", "none", "cpu").load_weights()
 
+    @pytest.mark.parametrize("name", ["adapter_model.safetensors", "adapter_config.json"])
+    @pytest.mark.parametrize("content", [b"", b"garbage", b"{}"])
+    def test_a_damaged_adapter_is_one_line(self, tiny_llama, adapter, name, content):
+        folder, _, _ = adapter
+        (folder / name).write_bytes(content)
+        with pytest.raises(InputError, match=r"adapter .* cannot be loaded: ") as caught:
+            load(str(tiny_llama), None, str(folder), "float32", "none", "cpu").load_weights()
+        assert "\n" not in str(caught.value)
+
     def test_a_folder_without_adapter_is_an_error(self, tiny_llama, tmp_path):
         with pytest.raises(InputError, match=r"adapter_config\.json"):
             load(str(tiny_llama), None, str(tmp_path), "float32", "none", "cpu").load_weights()
@@ -283,3 +292,10 @@ def test_a_damaged_file_is_one_line_with_its_folder(broken, name, content):
     with pytest.raises(InputError, match=r"model folder .*broken") as caught:
         loaded(broken).load_weights()
     assert "\n" not in str(caught.value)
+
+
+def test_a_chat_template_that_fails_is_one_line(make_tiny_llama):
+    for template in ("{% for m in messages %}", "{{ raise_exception('no such role') }}"):
+        with pytest.raises(InputError, match=r"llama: its chat template fails: ") as caught:
+            loaded(make_tiny_llama(template=template))
+        assert "\n" not in str(caught.value)

@@ -62,14 +62,18 @@ class CausalModel:
         """Return the token ids of a chat up to where the answer begins, with one BOS where the model has one.
 
         Raises:
-            InputError: the chat template begins with two BOS.
+            InputError: the chat template begins with two BOS, or cannot be filled in.
         """
+        from jinja2 import TemplateError
+
         if not system_role:
             messages = without_system(messages)
         if self.tokenizer.chat_template:
-            text = self.tokenizer.apply_chat_template(
-                list(messages), tokenize=False, add_generation_prompt=True
-            )
+            try:
+                text = self.tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
+            except (TemplateError, ValueError, TypeError) as error:
+                reason = (str(error).splitlines() or [type(error).__name__])[0]
+                raise InputError(f"model folder {self.folder}: its chat template fails: {reason}") from error
         else:
             text = "\n\n".join([*(m["content"] for m in messages), "Answer:"])
         ids = list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
@@ -260,13 +264,14 @@ def load_adapter(model: Any, adapter: str) -> Any:
         mend = "pip install 'graphcontext[lora]', or llm.adapter=null"
         raise InputError(f"llm.adapter={adapter} needs the package peft: {mend}")
     import peft
+    from safetensors import SafetensorError
 
     folder = Path(os.path.expanduser(adapter))
     if not (folder / "adapter_config.json").is_file():
         raise InputError(f"llm.adapter={adapter} lacks adapter_config.json; expected a PEFT adapter")
-    adapted = peft.get_peft_model(model, peft.PeftConfig.from_pretrained(str(folder)))
-    expected = set(peft.get_peft_model_state_dict(adapted))
     try:
+        adapted = peft.get_peft_model(model, peft.PeftConfig.from_pretrained(str(folder)))
+        expected = set(peft.get_peft_model_state_dict(adapted))
         weights = peft.utils.load_peft_weights(str(folder), device="cpu")
         found = set(weights)
         if expected != found:
@@ -274,8 +279,9 @@ def load_adapter(model: Any, adapter: str) -> Any:
             counts = f"{len(missing)} weights missing, {len(unknown)} unknown, first {(missing + unknown)[0]}"
             raise InputError(f"adapter {adapter} does not fit the model: {counts}")
         peft.set_peft_model_state_dict(adapted, weights)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise InputError(f"adapter {adapter} cannot be loaded: {str(error).splitlines()[0]}") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"adapter {adapter} cannot be loaded: {reason}") from error
     return adapted
 
 
