@@ -11,9 +11,11 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from graphcontext.errors import InputError, did_you_mean
+from graphcontext.models import hash_file
 
 VERBS = (
     *("load", "build", "retrieve", "enhance", "generate", "score", "compare"),
@@ -122,6 +124,9 @@ def fingerprint(node: Any, leave_out: frozenset[str] = frozenset()) -> Any:
     skipped = leave_out | getattr(cls, "execution", frozenset())
     facts = {k: fingerprint(v) for k, v in node.items() if k not in skipped}
     facts["_version_"] = getattr(cls, "version", 1)
+    if cls.__module__.partition(".")[0] != "graphcontext":  # a user's own class: its source too
+        source = inspect.getsourcefile(cls)
+        facts["_source_"] = hash_file(Path(source)) if source else None
     if hasattr(cls, "identity"):
         known = cls.identity(node)
         if "weights" in known:  # the hash of the weights says more than the name of a revision
@@ -140,10 +145,15 @@ def draws(node: Any) -> bool:
 def used(config: dict[str, Any]) -> list[dict[str, Any]]:
     """Return every component node that a run of this config uses: those of its stages, not all that it could choose."""
     stages = ["dataset", "retriever", "enhancer", "packing", "generator", "metric"]
-    if locate(config["retriever"]["_target_"], "retriever").needs_graph:
+    if needs_graph(config["retriever"]["_target_"]):
         stages.insert(1, "graph")
     parts = {stage: active_metrics(config) if stage == "metric" else config[stage] for stage in stages}
     return list(components(list(parts.values())))
+
+
+def needs_graph(target: str) -> bool:
+    """Tell whether the retriever that ``target`` names is given a graph: its class says ``needs_graph = True``."""
+    return bool(getattr(locate(target, "retriever"), "needs_graph", False))
 
 
 def active_metrics(config: dict[str, Any]) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def _models(composed: Composed) -> Iterable[Line]:
         try:
             resolve(model, revision)
         except InputError as error:
-            yield Line(False, f"model {model}: {error}", "graphcontext prepare PAPER/ID")
+            yield Line(False, f"model {model}: {error}", "graphcontext prepare, with the same words")
         else:
             yield Line(True, f"model {model}")
     for adapter in missing_adapters(composed.config):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class GraphContextError(Exception):
@@ -32,6 +34,13 @@ class MissingDataError(InputError):
 
 class RunError(GraphContextError):
     """The work itself failed (disk full, every item failed, a server refused the key). Exit code 1."""
+
+
+def fault(error: BaseException) -> str:
+    """Return an unforeseen exception in one line, with the file and line it was raised at."""
+    frames = traceback.extract_tb(error.__traceback__)
+    at = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}".splitlines()[0][:300] + at
 
 
 def did_you_mean(name: str, allowed: Iterable[str], most: int = 12) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from graphcontext.data.records import from_json, to_json
-from graphcontext.errors import GraphContextError, RunError
+from graphcontext.errors import GraphContextError, RunError, fault
 from graphcontext.files import append_lines, jsonl, read_lines, write_atomic
 
 
@@ -88,7 +88,7 @@ def score_items(name: str, metric: Any, items: list[tuple[Any, Any, Any, Any]]) 
         raise
     except Exception as error:  # noqa: BLE001 - any metric's fault becomes a counted failure
         if len(items) == 1:
-            reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+            reason = fault(error)
             return [{"id": items[0][0].id, "status": "failed", "reason": reason, name: None}]
         return [line for item in items for line in score_items(name, metric, [item])]
     if len(rows) != len(items) or any(name not in row for row in rows):
@@ -105,7 +105,7 @@ def _checked(records: list[Any], batch: list[Any], what: str) -> list[Any]:
 
 
 def _failed(cls: type, item: Any, error: Exception) -> Any:
-    reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+    reason = fault(error)
     empty = {
         "Ranking": {"passages": ()},
         "Context": {"units": ()},

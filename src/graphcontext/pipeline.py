@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphcontext.component import active_metrics, draws, fingerprint, instantiate, locate
+from graphcontext.component import active_metrics, draws, fingerprint, instantiate, locate, needs_graph
 from graphcontext.data.records import (
     Context,
     Corpus,
@@ -80,8 +80,7 @@ def keys(config: dict[str, Any], asked: str | None = None) -> Keys:
     if selected.get("limit") is None:  # without a limit every question is scored, whatever the seed
         selected.pop("seed", None)
     questions = digest(["questions", corpus, selected] if asked is None else ["asked", corpus, asked])
-    needs_graph = locate(config["retriever"]["_target_"], "retriever").needs_graph
-    graph = key("graph", config["graph"], corpus) if needs_graph else None
+    graph = key("graph", config["graph"], corpus) if needs_graph(config["retriever"]["_target_"]) else None
     ranking = key("ranking", config["retriever"], questions, graph)
     context = key("context", {"enhancer": config["enhancer"], "packing": config["packing"]}, ranking)
     prediction = key("prediction", config["generator"], context)

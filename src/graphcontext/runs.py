@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from graphcontext.data.records import Context, Prediction, Question, Ranking, from_json
-from graphcontext.errors import GraphContextError, InputError, RunError
+from graphcontext.errors import GraphContextError, InputError, RunError, fault
 from graphcontext.evaluate.summary import summarise
 from graphcontext.files import digest, jsonl, read_lines, write_atomic
 from graphcontext.manifest import manifest
@@ -146,7 +146,7 @@ class _Job:
             except SystemExit as error:
                 self.error = RunError(f"{stage.__name__}: a component called sys.exit({error.code})")
             except Exception as error:  # noqa: BLE001 - a component's fault stops its own run, not the others
-                self.error = RunError(f"{stage.__name__}: {type(error).__name__}: {error}".splitlines()[0])
+                self.error = RunError(f"{stage.__name__}: {fault(error)}")
                 self.error.__cause__ = error
 
     def retrieve(self) -> None:

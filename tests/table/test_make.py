@@ -256,7 +256,8 @@ def test_a_row_that_fails_as_a_whole_leaves_the_others(folder: Path, monkeypatch
 
     monkeypatch.setattr(Pipeline, "graphs", broken)
     done = three(folder, "dataset.limit=5", "table.rows=extract")
-    assert status(done)["extract"] == "not run (failed: retrieve: ZeroDivisionError: no node)" and done.n_failed == 1
+    assert status(done)["extract"].startswith("not run (failed: retrieve: ZeroDivisionError: no node (test_make.py:")
+    assert done.n_failed == 1
 
 
 def test_a_failed_row_is_exit_code_1(

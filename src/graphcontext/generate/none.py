@@ -16,8 +16,10 @@ class NoGeneration:
     answers: ClassVar[bool] = False  # metrics that need an answer are not scored
 
     def generate(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[Prediction]:
-        """Return an empty prediction per question, with the reason ``generator=none``."""
+        """Return an empty prediction per question; a failed one where retrieval or enhancement failed."""
         return [
-            Prediction(q.id, q.text, "", q.references, status="empty", reason="generator=none")
-            for q, _ in zip(questions, contexts, strict=True)
+            Prediction(q.id, q.text, "", q.references, status="failed", reason=f"context: {context.reason}")
+            if context.status == "failed"
+            else Prediction(q.id, q.text, "", q.references, status="empty", reason="generator=none")
+            for q, context in zip(questions, contexts, strict=True)
         ]

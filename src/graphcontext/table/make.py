@@ -277,13 +277,15 @@ def _footnotes(wish: Request, lines: list[_Line]) -> list[str]:
     notes += footnotes([(line.cell.row.name, line.stand_in) for line in ran])
     if any("extractor" in line.cell.composed.config["enhancer"] for line in ran) and "extractor" in spec.paper_choices:
         notes.append(f"extractor: the paper's is {spec.paper_choices['extractor']}, ours another")
-    if wish.overrides:
-        notes.append(f"overrides: {' '.join(_shown(wish.overrides))}")
+    others = [o for o in wish.overrides if not o.startswith("scale=")]  # the scale stands above
+    if others:
+        notes.append(f"overrides: {' '.join(_shown(others))}")
     several = len({line.cell.column for line in ran}) > 1
     common: dict[str, list[str]] = {}
     for line in ran:
         done = line.run.metrics  # type: ignore[union-attr]
-        counts = [f"{done['n_' + k]} {k}" for k in ("failed", "empty", "truncated") if done["n_" + k]]
+        words = {"failed": "failed", "empty": "empty", "truncated": "cut at max_new_tokens"}
+        counts = [f"{done['n_' + k]} {word}" for k, word in words.items() if done["n_" + k]]
         said = [f"n={done['n']}" + (f" ({', '.join(counts)})" if counts else "")]
         for text in [*said, *describe(done["facts"], done["n"])]:
             name = f"{line.cell.row.name} on {line.cell.column.label}" if several else line.cell.row.name

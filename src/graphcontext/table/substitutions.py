@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from graphcontext.component import components, fingerprint, locate
+from graphcontext.component import components, fingerprint, locate, needs_graph
 from graphcontext.config import Composed
 
 
@@ -22,7 +22,7 @@ def relevant(config: dict[str, Any], group: str, metric: str | None = None) -> b
     if group == "bertscore":
         return metric in (None, "bertscore_f1") and "bertscore_f1" in config["metric"]
     parts = [config[k] for k in ("retriever", "enhancer", "generator")]
-    if locate(config["retriever"]["_target_"]).needs_graph:
+    if needs_graph(config["retriever"]["_target_"]):
         parts.append(config["graph"])
     node = chosen(config, group)
     return "_target_" in node and any(used == node for used in components(parts))
@@ -69,7 +69,7 @@ def altered(used: Composed, declared: Composed, metric: str | None = None, score
 def _results(config: dict[str, Any], metric: str | None, scored: bool) -> list[Any]:
     """Return all of a config that can change a cell, data set files left out."""
     stages = ["retriever", "enhancer", "packing", "generator"]
-    if locate(config["retriever"]["_target_"]).needs_graph:
+    if needs_graph(config["retriever"]["_target_"]):
         stages.append("graph")
     cls = locate(config["dataset"]["_target_"])
     left_out = getattr(cls, "execution", frozenset()) | (
