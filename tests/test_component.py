@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from graphcontext.component import components, draws, fingerprint, instantiate, locate
+from graphcontext.component import components, draws, fingerprint, instantiate, locate, needs_graph
 from graphcontext.errors import InputError
 
 HERE = __name__
@@ -161,3 +161,16 @@ def test_only_a_component_that_draws_asks_for_the_seeds() -> None:
 def test_components_are_found_outer_before_inner() -> None:
     found = [n["_target_"].rpartition(".")[2] for n in components({"a": node(), "b": [node("Sample")]})]
     assert found == ["Pick", "Count", "Sample", "Count"]
+
+
+def test_the_source_of_a_users_own_class_is_in_its_key(tmp_path: Path, monkeypatch) -> None:
+    """Editing the file is enough: nobody has to remember to raise ``version``."""
+    monkeypatch.syspath_prepend(tmp_path)
+    file = tmp_path / "my_own_retriever.py"
+    file.write_text("class Mine:\n    def retrieve(self): return 1\n")
+    node = {"_target_": "my_own_retriever.Mine"}
+    before = fingerprint(node)
+    file.write_text("class Mine:\n    def retrieve(self): return 2\n")
+    assert fingerprint(node)["_source_"] != before["_source_"]
+    assert "_source_" not in fingerprint({"_target_": "graphcontext.retrieve.tfidf.TFIDF", "top_k": 2})
+    assert not needs_graph("my_own_retriever.Mine") and needs_graph("graphcontext.retrieve.ppr.PPR")
