@@ -16,7 +16,6 @@ test: models
 	$(BIN)/python -m pytest
 
 install: $(VENV)/installed
-models: $(VENV)/models-ready
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("graphcontext needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; make PYTHON=python3.11 …") if sys.version_info < (3, 11) else None'
@@ -30,9 +29,8 @@ $(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c $(VENV)/constraints.txt -e '.[dev]'
 	@touch $@
 
-$(VENV)/models-ready: $(VENV)/installed src/graphcontext/models.py
-	$(BIN)/graphcontext prepare
-	@touch $@
+models: install # a second or two where they are ready
+	@$(BIN)/graphcontext prepare
 
 lint: install
 	$(BIN)/ruff check src tests scripts
