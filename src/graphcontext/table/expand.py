@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -155,6 +156,13 @@ def _suffix(spec: Spec, overrides: list[str]) -> str:
 
 def _given(overrides: list[str] | tuple[str, ...]) -> dict[str, str]:
     return {key: value for key, _, value in (text.partition("=") for text in overrides)}
+
+
+def shown(overrides: Iterable[str]) -> list[str]:
+    """Return overrides as they are printed: of a path only its last part, which is what names the file."""
+    pairs = [o.partition("=") for o in overrides]
+    quotes = "'" + '"'
+    return [f"{k}={Path(v.strip(quotes)).name if k.endswith('path') else v}" for k, _, v in pairs]
 
 
 def columns(wish: Request, config_dir: str | None = None) -> list[Column]:

@@ -28,7 +28,6 @@ from graphcontext.table.spec import Spec
 from graphcontext.table.substitutions import altered, footnotes, stand_ins
 
 KEPT = ("scale", "dataset", "dataset.path")  # overrides that a table's file is named by otherwise
-QUOTES = "'\""
 SEED = 20240112  # of intervals and tests: fixed, so that a table is the same each time it is shown
 
 
@@ -224,13 +223,7 @@ def _nothing(wish: Request, lines: list[_Line]) -> str:
 def _given(wish: Request) -> list[str]:
     rows = f"table.rows={wish.rows}" if wish.rows else ""
     baseline = f"table.baseline={wish.baseline}" if wish.baseline != wish.spec.baseline else ""
-    return [word for word in (*_shown(wish.overrides), rows, baseline) if word]
-
-
-def _shown(overrides: Iterable[str]) -> list[str]:
-    """Return overrides as they are printed: of a path only its last part, which is what names the file."""
-    pairs = [o.partition("=") for o in overrides]
-    return [f"{k}={Path(v.strip(QUOTES)).name if k.endswith('path') else v}" for k, _, v in pairs]
+    return [word for word in (*expand.shown(wish.overrides), rows, baseline) if word]
 
 
 def _line(lines: list[_Line], row: SpecRow, column: expand.Column) -> _Line | None:
@@ -279,7 +272,7 @@ def _footnotes(wish: Request, lines: list[_Line]) -> list[str]:
         notes.append(f"extractor: the paper's is {spec.paper_choices['extractor']}, ours another")
     others = [o for o in wish.overrides if not o.startswith("scale=")]  # the scale stands above
     if others:
-        notes.append(f"overrides: {' '.join(_shown(others))}")
+        notes.append(f"overrides: {' '.join(expand.shown(others))}")
     several = len({line.cell.column for line in ran}) > 1
     common: dict[str, list[str]] = {}
     for line in ran:
