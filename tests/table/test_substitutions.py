@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphcontext.config import Composed
-from graphcontext.table.substitutions import footnotes, relevant, stand_ins
+from graphcontext.table.substitutions import relevant, stand_ins, substitutions
 
 MINILM = {"_target_": "graphcontext.retrieve.encoder.SentenceEncoder", "model": "minilm"}
 BGE = {**MINILM, "model": "bge"}
@@ -57,9 +57,10 @@ def test_another_model_under_the_papers_name_is_a_stand_in() -> None:
 def test_roles_that_are_filled_alike_are_one_footnote_and_rows_are_named_where_not_all() -> None:
     llm = {"llm@roles.answer": ("llama2_13b", "smollm2"), "llm@roles.extractor": ("llama2_13b", "smollm2")}
     data = {"dataset": ("askubuntu", "cqa_sample")}  # said elsewhere
-    notes = footnotes([("a", {**llm, **data}), ("a", llm), ("b", {**llm, "encoder": ("bge", "minilm")}), ("c", data)])
+    other = {**llm, "encoder": ("bge", "minilm")}
+    notes = substitutions([("a", {**llm, **data}), ("a", llm), ("b", other), ("c", data)])
     assert notes == [
         "encoder: minilm stands in for bge (rows: b)",
         "llm: smollm2 stands in for llama2_13b (rows: a, b)",
     ]
-    assert footnotes([("a", llm), ("b", llm)]) == ["llm: smollm2 stands in for llama2_13b"]
+    assert substitutions([("a", llm), ("b", llm)]) == ["llm: smollm2 stands in for llama2_13b"]

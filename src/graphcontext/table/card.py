@@ -19,7 +19,7 @@ from graphcontext.table.cells import Cell, Made
 COUNTS = ("kept", "pool", "scored_candidates", "answers_in_pool")
 
 
-def make_card(wish: expand.Request, config_dir: str | None, root: Path) -> Made:
+def make(wish: expand.Request, config_dir: str | None, root: Path, quiet: bool) -> Made:
     """Read each data set of the table and write its card as markdown and JSON.
 
     Raises:

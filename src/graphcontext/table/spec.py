@@ -11,6 +11,7 @@ from graphcontext.errors import InputError, did_you_mean
 from graphcontext.table.cells import UNITS
 
 KINDS = ("untrained", "supervised")
+TABLE_KINDS = ("scores", "card")  # each is a module of this package
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def _check_spec(spec: Spec, where: str, config_dir: str | None) -> None:
         *((f"{where}: metric", m, [*options("metric", config_dir), *spec.missing_metrics]) for m in spec.metrics),
         *((f"{where}: tolerance", key, ("close",)) for key in spec.tolerance),
         (f"{where}: unit", spec.unit, UNITS),
-        (f"{where}: kind", spec.kind, ("scores", "card")),
+        (f"{where}: kind", spec.kind, TABLE_KINDS),
     ]
     if spec.baseline is not None:
         allowed.append((f"{where}: baseline", spec.baseline, names))

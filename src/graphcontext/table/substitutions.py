@@ -80,7 +80,7 @@ def _results(config: dict[str, Any], metric: str | None, scored: bool) -> list[A
     return [dataset, fingerprint(metrics), *(fingerprint(config[stage]) for stage in stages)]
 
 
-def footnotes(cells: Iterable[tuple[str, dict[str, tuple[str, str]]]]) -> list[str]:
+def substitutions(cells: Iterable[tuple[str, dict[str, tuple[str, str]]]]) -> list[str]:
     """Return one sentence per substitution but the data set's, with its rows where they are not all rows.
 
     Roles that are filled alike are one substitution: ``llm: smollm2 stands in for llama2_13b``.

@@ -1,0 +1,60 @@
+"""What stands under a table: substitutions, overrides, counts, fall-backs, signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from graphcontext.runs import describe
+from graphcontext.table import expand
+from graphcontext.table.lines import Line, Lines
+from graphcontext.table.spec import Spec
+from graphcontext.table.substitutions import relevant, substitutions
+
+
+def footnotes(lines: Lines) -> list[str]:
+    """Return what must be read with the numbers."""
+    spec, ran = lines.wish.spec, lines.ran
+    notes = _dataset_notes(spec, ran)
+    notes += substitutions([(line.cell.row.name, line.stand_in) for line in ran])
+    for group, theirs in spec.paper_choices.items():
+        if any(relevant(line.cell.composed.config, group) for line in ran):
+            notes.append(f"{group}: the paper's is {theirs}, ours another")
+    others = [o for o in lines.wish.overrides if not o.startswith("scale=")]  # the scale stands above
+    if others:
+        notes.append(f"overrides: {' '.join(expand.shown(others))}")
+    notes += _common(ran, len({line.cell.column for line in ran}) > 1)
+    signatures = {
+        metric["signature"]
+        for line in ran
+        for name, metric in line.run.metrics["metrics"].items()  # type: ignore[union-attr]
+        if name in spec.metrics
+    }
+    notes += [f"metric: {signature.replace('|', ', ')}" for signature in sorted(signatures)]
+    return [*notes, *spec.notes]
+
+
+def _common(ran: list[Line], several: bool) -> list[str]:
+    """Return what each run says of itself, once, with the rows that say it where they are not all."""
+    said: dict[str, list[str]] = {}
+    for line in ran:
+        name = f"{line.cell.row.name} on {line.cell.column.label}" if several else line.cell.row.name
+        for text in _of(line):
+            said.setdefault(text, []).append(name)
+    return [text if len(rows) == len(ran) else f"{text}: {', '.join(rows)}" for text, rows in said.items()]
+
+
+def _of(line: Line) -> Iterable[str]:
+    done = line.run.metrics  # type: ignore[union-attr]
+    words = {"failed": "failed", "empty": "empty", "truncated": "cut at max_new_tokens"}
+    counts = [f"{done['n_' + k]} {word}" for k, word in words.items() if done["n_" + k]]
+    yield f"n={done['n']}" + (f" ({', '.join(counts)})" if counts else "")
+    yield from describe(done["facts"], done["n"])
+
+
+def _dataset_notes(spec: Spec, lines: list[Line]) -> list[str]:
+    """Say for which of the paper's data sets another stands in."""
+    columns = list(dict.fromkeys(line.cell.column for line in lines))
+    found = {c: [spec.datasets[d] for d in c.stands_for if d != c.dataset] for c in columns}
+    notes = [f"dataset: {c.dataset} stands in for {', '.join(labels)}" for c, labels in found.items() if labels]
+    own = [c.label for c in columns if not c.stands_for]
+    return notes + [f"dataset: {label}, chosen by you: no numbers of the paper stand beside it" for label in own]
