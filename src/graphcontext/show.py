@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import html
-import itertools
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from graphcontext.data.records import Context, Prediction, Question, Ranking
 from graphcontext.errors import InputError
-from graphcontext.files import read_lines, write_atomic
+from graphcontext.files import write_atomic
 from graphcontext.runs import Run
+from graphcontext.trace import Trace, title
+from graphcontext.trace import parts as trace_parts
+from graphcontext.trace import read as read_trace
 
 STYLE = """:root{color-scheme:light}
 body{font:15px/1.5 system-ui,sans-serif;max-width:80rem;margin:1.5rem auto;padding:0 1rem;color:#1b1f24}
@@ -34,19 +33,6 @@ table{border-collapse:collapse;font-size:.9rem}td,th{padding:.1rem .9rem .1rem 0
 td.number{text-align:right;font-variant-numeric:tabular-nums}"""
 
 
-@dataclass(frozen=True)
-class _Read:
-    """A run's files, each read once and keyed by item."""
-
-    run: Run
-    questions: dict[str, Question]
-    rankings: dict[str, Ranking]
-    contexts: dict[str, Context]
-    predictions: dict[str, Prediction]
-    scores: dict[str, dict[str, float]]
-    calls: dict[str, list[dict[str, Any]]]
-
-
 def text(runs: list[Run], item: str | None = None) -> str:
     """Render runs for the terminal: a line per item, or with ``item`` everything about one.
 
@@ -57,9 +43,9 @@ def text(runs: list[Run], item: str | None = None) -> str:
         return "\n\n".join(_overview(run) for run in runs)
     one = find_item(runs, item)
     parts = []
-    for read in map(_read, runs):
-        lines = _item_lines(read, one) if one in read.questions else [f"   {one} is not in this run"]
-        parts.append("\n".join([f"== {name(read.run)}", *lines]))
+    for trace in map(read_trace, runs):
+        lines = _item_lines(trace, one) if one in trace.questions else [f"   {one} is not in this run"]
+        parts.append("\n".join([f"== {name(trace.run)}", *lines]))
     return "\n\n".join(parts)
 
 
@@ -80,80 +66,29 @@ def find_item(runs: list[Run], item: str) -> str:
     raise InputError(f"--item {item}: {len(hits)} items begin so in {where} (e.g. {', '.join((hits or ids)[:5])})")
 
 
-def _read(run: Run) -> _Read:
-    calls: dict[str, list[dict[str, Any]]] = {}
-    for row in read_lines(run.path / "calls.jsonl"):
-        calls.setdefault(str(row.get("item")), []).append(row)
-    files = (run.questions(), run.rankings(), run.contexts(), run.predictions())
-    return _Read(run, *({record.id: record for record in records} for records in files), run.scores(), calls)
-
-
 def _overview(run: Run) -> str:
-    read = _read(run)
+    trace = read_trace(run)
     lines = [f"== {name(run)}", run.summary(), ""]
     metrics = list(run.metrics["metrics"])
-    width = max([4, *map(len, read.questions)])
+    width = max([4, *map(len, trace.questions)])
     lines.append(f"{'item':{width}}  {'status':8}" + "".join(f"{m:>16}" for m in metrics) + "  question")
-    for item, prediction in read.predictions.items():
-        values = "".join(f"{read.scores[item].get(m, 0.0):16.3f}" for m in metrics)
-        lines.append(f"{item:{width}}  {prediction.status:8}{values}  {_title(read.questions[item])[:60]}")
+    for item, prediction in trace.predictions.items():
+        values = "".join(f"{trace.scores[item].get(m, 0.0):16.3f}" for m in metrics)
+        lines.append(f"{item:{width}}  {prediction.status:8}{values}  {title(trace.questions[item])[:60]}")
     lines.append(f"\none item: graphcontext show {run.path.name} --item ID")
     return "\n".join(lines)
 
 
-def _title(question: Question) -> str:
-    return " ".join((question.title or question.text).split())
-
-
-def _item_lines(read: _Read, item: str) -> list[str]:
+def _item_lines(trace: Trace, item: str) -> list[str]:
     """Return everything a run knows about one item, as lines under headings."""
-    asked = read.questions[item]
-    parts = [("question", f"{asked.text}\n{asked.source.link}".strip()), *_parts(read, item)]
-    parts += [("gold", gold) for gold in read.predictions[item].references]
-    parts.append(("scores", "  ".join(f"{k} {v:.4f}" for k, v in read.scores[item].items())))
+    asked = trace.questions[item]
+    parts = [("question", f"{asked.text}\n{asked.source.link}".strip()), *trace_parts(trace, item)]
+    parts += [("gold", gold) for gold in trace.predictions[item].references]
+    parts.append(("scores", "  ".join(f"{k} {v:.4f}" for k, v in trace.scores[item].items())))
     lines = []
     for heading, body in parts:
         lines += [f"-- {heading}", *[f"   {line}" for line in body.splitlines()]]
     return lines
-
-
-def _parts(read: _Read, item: str) -> list[tuple[str, str]]:
-    """Return (heading, text) of ranking, context, prompts and answer."""
-    ranking, context, prediction = read.rankings[item], read.contexts[item], read.predictions[item]
-    shown = {unit.source: unit.text.strip().partition("\n")[0][:80] for unit in reversed(context.units)}
-    hits = [f"{n}. {hit.score:.5f}  {hit.id}  {shown.get(hit.id, '')}".rstrip() for n, hit in _numbered(ranking)]
-    if ranking.fallback:
-        hits.append(f"fall-back: {ranking.fallback}")
-    units = "\n\n".join(f"[{source}]\n" + "\n".join(u.text for u in group) for source, group in _by_source(context))
-    facts = (f"{prediction.n_tokens} tokens" if prediction.n_tokens else "", prediction.finish or "")
-    about = ", ".join([_status(prediction), *filter(None, facts)])
-    return [
-        (f"ranking{_reason(ranking)}", "\n".join(hits) or "(none)"),
-        (f"context ({context.n_tokens} tokens, {context.n_cut} units cut){_reason(context)}", units or "(none)"),
-        *((f"prompt ({call['role']})", _messages(call)) for call in read.calls.get(item, [])),
-        (f"answer ({about})", prediction.prediction or "(none)"),
-    ]
-
-
-def _by_source(context: Context) -> Any:
-    """Return (source, units) of neighbouring units with one source: an extractor's sentences are one block."""
-    return itertools.groupby(context.units, key=lambda unit: unit.source)
-
-
-def _numbered(ranking: Ranking) -> Any:
-    return enumerate(ranking.passages, 1)
-
-
-def _status(record: Any) -> str:
-    return record.status + (f": {record.reason}" if record.reason else "")
-
-
-def _reason(record: Any) -> str:
-    return f" — {_status(record)}" if record.reason or record.status == "failed" else ""
-
-
-def _messages(call: dict[str, Any]) -> str:
-    return "\n".join(f"<{m['role']}> {m['content']}" for m in call.get("messages", []))
 
 
 # -- the page ------------------------------------------------------------------------------------
@@ -161,9 +96,9 @@ def _messages(call: dict[str, Any]) -> str:
 
 def write_html(runs: list[Run], item: str | None, path: str) -> Path:
     """Write one page with every item of the runs side by side; all text is escaped."""
-    read = [_read(run) for run in runs]
-    items = [find_item(runs, item)] if item else list(dict.fromkeys(i for one in read for i in one.questions))
-    sections = "\n".join(_section(read, one, bool(item)) for one in items)
+    traces = [read_trace(run) for run in runs]
+    items = [find_item(runs, item)] if item else list(dict.fromkeys(i for one in traces for i in one.questions))
+    sections = "\n".join(_section(traces, one, bool(item)) for one in items)
     heads = "\n".join(_head(run) for run in runs)
     title = "Run" if len(runs) == 1 else "Runs"
     page = (
@@ -214,7 +149,7 @@ def _config_difference(runs: list[Run]) -> str:
     return f"<h2>What differs</h2>{''.join(parts)}" if parts else ""
 
 
-def _section(runs: list[_Read], item: str, is_open: bool) -> str:
+def _section(runs: list[Trace], item: str, is_open: bool) -> str:
     """Return one item: question and gold across the page, then a column per run."""
     having = next(run for run in runs if item in run.questions)
     asked = having.questions[item]
@@ -224,7 +159,7 @@ def _section(runs: list[_Read], item: str, is_open: bool) -> str:
     link = html.escape(asked.source.link)
     gold = "".join(_block("gold", text_) for text_ in having.predictions[item].references)
     return (
-        f"<details class=item{' open' if is_open else ''}><summary><span>{html.escape(_title(asked)[:160])}</span>"
+        f"<details class=item{' open' if is_open else ''}><summary><span>{html.escape(title(asked)[:160])}</span>"
         f"<span class=id>{html.escape(item)}</span>{marks}</summary>"
         f"{_block('question', asked.text)}{f'<a href={chr(34)}{link}{chr(34)}>{link}</a>' if _is_web(link) else ''}"
         f"<div class=gold>{gold}</div><div class=runs>{''.join(_column(run, item) for run in runs)}</div></details>"
@@ -239,13 +174,13 @@ def _mark(value: float | None, is_best: bool) -> str:
     return f"<span class='score{' best' if is_best else ''}'>{'–' if value is None else f'{value:.3f}'}</span>"
 
 
-def _column(read: _Read, item: str) -> str:
-    head = f"<h3>{html.escape(name(read.run))}</h3>"
-    if item not in read.questions:
+def _column(trace: Trace, item: str) -> str:
+    head = f"<h3>{html.escape(name(trace.run))}</h3>"
+    if item not in trace.questions:
         return f"<div>{head}<p>not in this run</p></div>"
-    *shown, answer = _parts(read, item)
-    bad = " bad" if read.predictions[item].status == "failed" else ""
-    scores = "".join(f"<tr><td>{html.escape(k)}<td class=number>{v:.4f}" for k, v in read.scores[item].items())
+    *shown, answer = trace_parts(trace, item)
+    bad = " bad" if trace.predictions[item].status == "failed" else ""
+    scores = "".join(f"<tr><td>{html.escape(k)}<td class=number>{v:.4f}" for k, v in trace.scores[item].items())
     folded = "".join(
         _block(heading, body)
         if heading.startswith("ranking")

@@ -1,0 +1,78 @@
+"""What happened to each item of a run: its question, ranking, context, prompts, answer and scores, as texts."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+from graphcontext.data.records import Context, Prediction, Question, Ranking
+from graphcontext.files import read_lines
+from graphcontext.runs import Run
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A run's files, each read once and keyed by item."""
+
+    run: Run
+    questions: dict[str, Question]
+    rankings: dict[str, Ranking]
+    contexts: dict[str, Context]
+    predictions: dict[str, Prediction]
+    scores: dict[str, dict[str, float]]
+    calls: dict[str, list[dict[str, Any]]]
+
+
+def read(run: Run) -> Trace:
+    """Read a run's files."""
+    calls: dict[str, list[dict[str, Any]]] = {}
+    for row in read_lines(run.path / "calls.jsonl"):
+        calls.setdefault(str(row.get("item")), []).append(row)
+    files = (run.questions(), run.rankings(), run.contexts(), run.predictions())
+    return Trace(run, *({record.id: record for record in records} for records in files), run.scores(), calls)
+
+
+def title(question: Question) -> str:
+    """Return what a question is called, on one line."""
+    return " ".join((question.title or question.text).split())
+
+
+def parts(trace: Trace, item: str) -> list[tuple[str, str]]:
+    """Return (heading, text) of ranking, context, prompts and answer."""
+    ranking, context, prediction = trace.rankings[item], trace.contexts[item], trace.predictions[item]
+    shown = {unit.source: unit.text.strip().partition("\n")[0][:80] for unit in reversed(context.units)}
+    hits = [f"{n}. {hit.score:.5f}  {hit.id}  {shown.get(hit.id, '')}".rstrip() for n, hit in _numbered(ranking)]
+    if ranking.fallback:
+        hits.append(f"fall-back: {ranking.fallback}")
+    units = "\n\n".join(f"[{source}]\n" + "\n".join(u.text for u in group) for source, group in _by_source(context))
+    facts = (f"{prediction.n_tokens} tokens" if prediction.n_tokens else "", prediction.finish or "")
+    about = ", ".join([_status(prediction), *filter(None, facts)])
+    return [
+        (f"ranking{_reason(ranking)}", "\n".join(hits) or "(none)"),
+        (f"context ({context.n_tokens} tokens, {context.n_cut} units cut){_reason(context)}", units or "(none)"),
+        *((f"prompt ({call['role']})", messages(call)) for call in trace.calls.get(item, [])),
+        (f"answer ({about})", prediction.prediction or "(none)"),
+    ]
+
+
+def _by_source(context: Context) -> Any:
+    """Return (source, units) of neighbouring units with one source: an extractor's sentences are one block."""
+    return itertools.groupby(context.units, key=lambda unit: unit.source)
+
+
+def _numbered(ranking: Ranking) -> Any:
+    return enumerate(ranking.passages, 1)
+
+
+def _status(record: Any) -> str:
+    return record.status + (f": {record.reason}" if record.reason else "")
+
+
+def _reason(record: Any) -> str:
+    return f" — {_status(record)}" if record.reason or record.status == "failed" else ""
+
+
+def messages(call: dict[str, Any]) -> str:
+    """Return the messages of a call, each behind its role."""
+    return "\n".join(f"<{m['role']}> {m['content']}" for m in call.get("messages", []))
