@@ -133,6 +133,9 @@ WRONG = {
     "a group's package": (["retriever@nowhere=ppr"], r"retriever@nowhere"),
     "a value for a component": (["retriever.encoder=minilm"], r"retriever\.encoder=minilm.* has keys .*max_length"),
     "a value for a node": (["limits=5"], r"limits=5: limits has keys of its own: questions, context_tokens"),
+    "a scored side": (["split=foo"], r"^split=foo: no such side \(allowed: test, train, validation\)$"),
+    "a rule as a side": (["split=last_quarter"], r"^split=last_quarter: .*; the rule of the cut is dataset\.split="),
+    "a side as a rule": (["dataset.split=validation"], r"dataset\.split=validation: .*; the scored side is split=val"),
     "null for a needed one": (["packing=null"], r"packing=None: packing has keys"),
 }
 
@@ -148,6 +151,13 @@ def test_t07_t49_a_mistyped_word_is_answered_in_one_short_line(what: str, monkey
             instantiate(config[name], name)
     assert "\n" not in str(raised.value).strip() and len(str(raised.value)) < 400
     assert raised.value.exit_code == 2
+
+
+def test_split_reaches_every_data_set() -> None:
+    for name in options("dataset"):
+        config = compose([f"dataset={name}", "split=validation"]).config
+        assert config["dataset"]["side"] == "validation" and config["split"] == "validation"
+        assert compose([f"dataset={name}"]).config["dataset"]["side"] == "test"
 
 
 def test_lists_and_null_are_values() -> None:

@@ -121,6 +121,8 @@ def compose(
     Raises:
         InputError: an unknown group, option or key, a value that does not parse.
     """
+    from graphcontext.data.splits import check_side
+
     typed = _parse(overrides, config_dir)
     celled = _parse(cell, config_dir)
     chosen = {**celled.groups, **typed.groups}
@@ -143,6 +145,7 @@ def compose(
     hours = resolved["budget"]["hours"]
     if hours is not None and not 0 < hours < float("inf"):
         raise InputError(f"budget.hours={hours}; allowed: above 0, or null for no limit")
+    check_side(resolved["split"])
     for name in STAGES:
         if not isinstance(resolved.get(name), dict) or "_target_" not in resolved[name]:
             raise InputError(f"{name}={choices.get(name)}: its YAML names no class (_target_: package.module.Class)")

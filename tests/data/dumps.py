@@ -61,7 +61,7 @@ def config(name: str = "stackexchange", **overrides: object) -> dict:
     values |= yaml.safe_load((CONF / f"{name}.yaml").read_text(encoding="utf-8"))  # as its defaults list does
     values.pop("defaults", None)
     values.pop("_target_")
-    return values | {"limit": None} | overrides
+    return values | {"limit": None, "side": "test"} | overrides
 
 
 def dataset(path: Path | str | None = None, name: str = "stackexchange", **overrides: object) -> StackExchange:

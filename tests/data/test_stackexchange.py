@@ -35,8 +35,8 @@ def two_sides(n: int = 20) -> str:
     return threads(n) + threads(n, 1001, 2021)
 
 
-def loaded(folder, split=None, **overrides):
-    return dataset(folder, **{"site": "linux.example.org"} | overrides).load(split)
+def loaded(folder, side=None, **overrides):
+    return dataset(folder, **{"site": "linux.example.org"} | overrides).load(side)
 
 
 def pool_ids(result):
@@ -159,6 +159,20 @@ def test_else_the_last_quarter_in_time_order_of_all_years(tmp_path):
     assert result.card["filters"]["outside years"] == 0
 
 
+def test_the_rule_of_the_cut_can_be_chosen(tmp_path):
+    folder = write(tmp_path, threads(3) + threads(2, 1001, 2021) + threads(3, 2001, 2016))
+    years = loaded(folder, split="years")
+    assert years.card["split"] == {
+        **{"side": "test", "rule": "years 2019–2020 / 2021–2023", "why": "dataset.split=years (3 and 2)"},
+        **{"train": 3, "test": 2},
+    }
+    assert years.card["filters"]["outside years"] == 3
+    quarter = loaded(folder, split="last_quarter")
+    assert quarter.card["split"]["why"] == "dataset.split=last_quarter"
+    assert [q.id for q in quarter.questions] == ["1001", "1003"]
+    assert len(pool_ids(quarter)) == 6
+
+
 def test_without_dates_the_last_quarter_goes_by_id(tmp_path):
     posts = threads(8).replace("CreationDate", "Unknown")
     result = loaded(write(tmp_path, posts))
@@ -172,7 +186,7 @@ def test_validation_scores_the_last_tenth_of_training_and_keeps_it_out_of_the_po
     result = loaded(folder, "validation")
     assert [q.id for q in result.questions] == ["37", "39"]
     assert pool_ids(result) == list(range(1, 36, 2))
-    by_argument = loaded(folder, split="validation")
+    by_argument = dataset(folder, site="linux.example.org", side="validation").load()
     assert by_argument == result
     assert 39 in pool_ids(loaded(folder, "test"))
 
@@ -240,7 +254,10 @@ def test_a_dump_without_rows(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"split": "tset"}, r"dataset.split=tset; did you mean test\?"),
+        ({"split": "yeras"}, r"dataset.split=yeras; did you mean years\? \(allowed: auto, last_quarter, years\)"),
+        ({"split": "validation"}, r"dataset.split=validation: .*; the scored side is split=validation$"),
+        ({"side": "tset"}, r"^split=tset: no such side; did you mean test\? \(allowed: test, train, validation\)"),
+        ({"side": "auto"}, r"^split=auto: no such side; the rule of the cut is dataset.split=auto"),
         ({"limit": 0}, "dataset.limit=0; allowed: null"),
         ({"train_years": [2020, 2019]}, r"dataset.train_years=\[2020, 2019\]; allowed"),
         ({"train_years": [2019, 2021]}, "must end before"),

@@ -150,6 +150,13 @@ def test_a_done_row_is_shown_where_its_weights_are_gone(tmp_path: Path, monkeypa
     }
 
 
+def test_another_scored_side_stands_in_the_files_name_and_in_its_notes(tmp_path: Path) -> None:
+    done = three(tmp_path, "split=validation", "dataset.limit=2", "table.rows=extract")
+    assert done.path.name == "three+split=validation-dataset.limit=2.md"
+    assert status(done)["extract"] == "stand-in"
+    assert "overrides: split=validation dataset.limit=2" in done.markdown
+
+
 def test_a_data_set_of_the_users_own_is_one_column_without_the_papers_numbers(folder: Path, tmp_path: Path) -> None:
     dump = tmp_path / "my.dump"
     shutil.copytree(SRC / "graphcontext" / "data" / "sample" / "cqa_sample", dump)

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from graphcontext.data.records import Question
+from graphcontext.errors import InputError, did_you_mean
 
-LEAST = 20  # kept questions that either side must hold for the paper's years to be used
+SIDES = ("train", "validation", "test")  # which side is scored: the root key ``split``
+RULES = ("auto", "years", "last_quarter")  # how the sides are cut: ``dataset.split``
+LEAST = 20  # kept questions that either side must hold for ``auto`` to take the paper's years
 
 
 class Dated(Protocol):
@@ -30,6 +33,27 @@ class Sides(Generic[Item]):
     test: tuple[Item, ...]
     rule: str
     why: str
+
+
+def check_split(rule: str, side: str, rules: Sequence[str] = RULES) -> None:
+    """Check the rule of the cut (``dataset.split``) and the side that is scored (``split``).
+
+    Raises:
+        InputError: another word; where the two were mixed up, with the one to type.
+    """
+    if rule in SIDES:
+        allowed = ", ".join(rules)
+        raise InputError(f"dataset.split={rule}: it names the rule of the cut ({allowed}); the scored side is split={rule}")
+    if rule not in rules:
+        raise InputError(f"dataset.split={rule}{did_you_mean(rule, rules)}")
+    check_side(side)
+
+
+def check_side(side: str) -> None:
+    """Check the side that is scored."""
+    if side not in SIDES:
+        rule = f"; the rule of the cut is dataset.split={side}" if side in RULES else did_you_mean(str(side), SIDES)
+        raise InputError(f"split={side}: no such side{rule}")
 
 
 def select(questions: Iterable[Question], limit: int | None, seed: int) -> tuple[Question, ...]:
@@ -62,19 +86,23 @@ def in_time(items: Iterable[Item]) -> list[Item]:
     return sorted(listed, key=lambda item: item.id)
 
 
-def by_years(items: Iterable[Item], train: Sequence[int], test: Sequence[int]) -> Sides[Item] | None:
-    """Cut by the paper's years, None where a side holds fewer than ``LEAST`` items.
+def by_years(
+    items: Iterable[Item], train: Sequence[int], test: Sequence[int], least: int = LEAST
+) -> Sides[Item] | None:
+    """Cut by the paper's years, None where a side holds fewer than ``least`` items.
 
     Args:
         items: kept questions.
         train: first and last year of the training side, inclusive (the paper: 2019, 2020).
         test: first and last year of the test side, inclusive (the paper: 2021, 2023).
+        least: items that either side must hold; 0 where the years were asked for.
     """
     ordered = in_time(items)
     sides = [tuple(item for item in ordered if _within(item, years)) for years in (train, test)]
-    if min(map(len, sides)) < LEAST:
+    if min(map(len, sides)) < least:
         return None
-    why = f"both sides hold at least {LEAST} kept questions ({len(sides[0])} and {len(sides[1])})"
+    held = f"{len(sides[0])} and {len(sides[1])}"
+    why = f"both sides hold at least {least} kept questions ({held})" if least else f"dataset.split=years ({held})"
     return Sides(*sides, f"years {_span(train)} / {_span(test)}", why)
 
 

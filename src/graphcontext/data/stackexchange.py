@@ -20,7 +20,6 @@ from graphcontext.data.location import data_path
 from graphcontext.data.records import Corpus, Passage, Question, Source, content_id
 from graphcontext.errors import InputError, did_you_mean
 
-SPLITS = ("auto", "test", "validation", "train")
 LEAST_KEPT = {"test": 2, "validation": 3, "train": 4}  # kept questions below which a side is empty in any case
 _SITE_NAME = re.compile(r"([\w-]+\.)+(com|net|org)", re.IGNORECASE)  # not a dated folder such as dump.2023
 
@@ -38,10 +37,11 @@ class StackExchange:
         license: of the whole data set, for the card; each post carries its own.
         limit: number of scored questions, None for all; never touches the pool.
         seed: the only seed that touches which questions are scored.
-        split: the scored side: ``auto`` or ``test``; ``validation``, the training side's last tenth;
-            ``train``, in two folds, each answered from the other fold's pool.
-        train_years, test_years: first and last year of each side; used when both sides keep at least 20
-            questions, else the last quarter in time order is the test side.
+        split: the rule of the cut: ``years``; ``last_quarter`` in time order, by id without dates; ``auto``, the
+            years where both sides keep at least 20 questions, else the last quarter.
+        side: the scored side: ``test``; ``validation``, the training side's last tenth; ``train``, in two folds,
+            each answered from the other fold's pool.
+        train_years, test_years: first and last year of each side.
         tags: keep only questions with one of these tags, None for all.
         exclude_duplicates, non_specific, non_specific_max_words, min_words_beside_links, min_question_words,
             max_question_words, min_answer_words, max_answer_words: see
@@ -70,6 +70,7 @@ class StackExchange:
         limit: int | None,
         seed: int,
         split: str,
+        side: str,
         train_years: Sequence[int],
         test_years: Sequence[int],
         tags: Sequence[str] | None,
@@ -85,8 +86,7 @@ class StackExchange:
         archive_sha1: str | None,
         plan: dict[str, Any] | None,
     ) -> None:
-        if split not in SPLITS:
-            raise InputError(f"dataset.split={split}{did_you_mean(split, SPLITS)}")
+        splits.check_split(split, side)
         if limit is not None and limit < 1:
             raise InputError(f"dataset.limit={limit}; allowed: null (all) or a whole number from 1")
         for key, years in (("train_years", train_years), ("test_years", test_years)):
@@ -99,7 +99,7 @@ class StackExchange:
         if path is not None:
             check_site(Path(path), site, name)
         self.name, self.path, self.site, self.license = name, path, site, license
-        self.limit, self.seed, self.split = limit, seed, split
+        self.limit, self.seed, self.split, self.side = limit, seed, split, side
         self.train_years, self.test_years = tuple(train_years), tuple(test_years)
         self.tags = None if tags is None else tuple(tags)
         self.rules = Rules(
@@ -135,21 +135,19 @@ class StackExchange:
         """Return the questions that are scored: ``limit`` of them, drawn by ``seed``, in id order."""
         return splits.select(questions, self.limit, self.seed)
 
-    def load(self, split: str | None = None) -> Loaded:
+    def load(self, side: str | None = None) -> Loaded:
         """Read one side of the data set: its scored candidates, the pool (two for ``train``) and the card.
 
         Args:
-            split: ``test``, ``validation`` or ``train``; None takes the constructor's.
+            side: ``test``, ``validation`` or ``train``; None takes the constructor's.
 
         Raises:
             MissingDataError: the dump is not on this machine.
             InputError: no dump, a damaged one, one of another site or SHA-1; no scored question or an empty pool
                 (with all counts).
         """
-        side = split or self.split
-        if side not in SPLITS:
-            raise InputError(f"dataset.split={side}{did_you_mean(side, SPLITS)}")
-        side = "test" if side == "auto" else side
+        side = side or self.side
+        splits.check_side(side)
         path = _locate(self.name, self.path, self.archive_url)
         site = self.site or site_of(path)
         dump, filtered, sides = self._read(path)
@@ -180,24 +178,27 @@ class StackExchange:
         return Loaded(tuple(questions), corpora, card)
 
     def _read(self, path: Path) -> tuple[Dump, Filtered, splits.Sides[Item]]:
-        """Read the paper's years; where they keep too little, read all years and cut in time order."""
+        """Read what the rule of the cut needs: the paper's years, or all and cut in time order."""
         source = archive.source_files(path)[0]
         check_site(source, self.site, self.name)
         if self.archive_sha1 and source.suffix.lower() == ".7z":
             archive.check_sha1(source, self.archive_sha1)
         files = archive.dump_files(path)
         tags = None if self.tags is None else frozenset(self.tags)
-        years = [
-            year for first, last in (self.train_years, self.test_years) for year in range(first, last + 1)
-        ]
+        by_time = self.split == "last_quarter"
+        spans = (self.train_years, self.test_years)
+        years = frozenset(year for first, last in spans for year in range(first, last + 1))
         try:
-            dump = read_dump(files, frozenset(years), tags)
+            dump = read_dump(files, None if by_time else years, tags)
         except InputError:
             archive.discard(path)
             raise
         self._check_tags(dump)
         filtered = filter_threads(dump, self.rules)
-        sides = splits.by_years(filtered.items, self.train_years, self.test_years)
+        if by_time:
+            return dump, filtered, splits.last_quarter(filtered.items, "dataset.split=last_quarter")
+        least = splits.LEAST if self.split == "auto" else 0
+        sides = splits.by_years(filtered.items, *spans, least)
         if sides is None:
             n_test = sum(int(item.date[:4]) >= self.test_years[0] for item in filtered.items)
             n_train = len(filtered.items) - n_test
