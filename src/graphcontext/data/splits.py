@@ -42,8 +42,8 @@ def check_split(rule: str, side: str, rules: Sequence[str] = RULES) -> None:
         InputError: another word; where the two were mixed up, with the one to type.
     """
     if rule in SIDES:
-        allowed = ", ".join(rules)
-        raise InputError(f"dataset.split={rule}: it names the rule of the cut ({allowed}); the scored side is split={rule}")
+        named = f"it names the rule of the cut ({', '.join(rules)})"
+        raise InputError(f"dataset.split={rule}: {named}; the scored side is split={rule}")
     if rule not in rules:
         raise InputError(f"dataset.split={rule}{did_you_mean(rule, rules)}")
     check_side(side)
