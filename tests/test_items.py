@@ -166,7 +166,7 @@ class Generous:
 
 def test_a_failed_prediction_scores_zero_whatever_the_metric_gives() -> None:
     items = [(q, p, None, None) for q, p in zip(QUESTIONS[:2], Work(failing={"1"})(QUESTIONS[:2]))]
-    assert score_items("judge", Generous(), items) == [
+    assert score_items("judge", Generous().score, items) == [
         {"id": "0", "status": "ok", "judge": 1.0, "judge_votes": 3.0},
         {"id": "1", "status": "failed", "judge": 0.0, "judge_votes": 0.0},
     ]

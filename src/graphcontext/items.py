@@ -70,12 +70,14 @@ def _compute(compute: Callable[[list[Any]], list[Any]], batch: list[Any], cls: t
     return records
 
 
-def score_items(name: str, metric: Any, items: list[tuple[Any, Any, Any, Any]]) -> list[dict[str, Any]]:
+def score_items(
+    name: str, score: Callable[..., list[dict[str, float]]], items: list[tuple[Any, Any, Any, Any]]
+) -> list[dict[str, Any]]:
     """Score all items at once; where that raises, one by one, so that a bad item is counted and not the run lost.
 
     Args:
         name: of the metric; each of its rows holds this key.
-        metric: has ``score(questions, predictions, rankings, contexts)``.
+        score: a metric's ``score(questions, predictions, rankings, contexts)``.
         items: (question, prediction, ranking, context) of each.
 
     Returns:
@@ -83,14 +85,14 @@ def score_items(name: str, metric: Any, items: list[tuple[Any, Any, Any, Any]]) 
         gave it; None as the value of one that raised, with the reason.
     """
     try:
-        rows = metric.score(*map(list, zip(*items))) if items else []
+        rows = score(*map(list, zip(*items))) if items else []
     except GraphContextError:
         raise
     except Exception as error:  # noqa: BLE001 - any metric's fault becomes a counted failure
         if len(items) == 1:
             reason = fault(error)
             return [{"id": items[0][0].id, "status": "failed", "reason": reason, name: None}]
-        return [line for item in items for line in score_items(name, metric, [item])]
+        return [line for item in items for line in score_items(name, score, [item])]
     if len(rows) != len(items) or any(name not in row for row in rows):
         raise RunError(f"metric {name} gave {len(rows)} scores for {len(items)} questions; one {name} each is needed")
     kept = [dict.fromkeys(row, 0.0) if p.status == "failed" else row for (_, p, _, _), row in zip(items, rows)]

@@ -191,7 +191,8 @@ class Pipeline:
 
             def make(artefact: Artefact, name: str = name) -> dict[str, Any]:
                 metric = self.parts["metric"][name]
-                lines = score_items(name, metric, list(zip(data.questions, predictions, rankings, contexts)))
+                items = list(zip(data.questions, predictions, rankings, contexts))
+                lines = score_items(name, _scorer(metric, data.corpora), items)
                 write_atomic(artefact.path / "scores.jsonl", jsonl(lines))
                 return {"signature": metric.signature, "n_failed": sum(line[name] is None for line in lines)}
 
@@ -241,6 +242,13 @@ def check_rankings(rankings: list[Ranking], questions: list[Question], corpora: 
             if ids.count(hit.id) > 1:
                 raise RunError(f"{where} is ranked twice")
     return rankings
+
+
+def _scorer(metric: Any, corpora: dict[str, Corpus]) -> Callable[..., list[dict[str, float]]]:
+    """Return a metric's ``score``, given the corpora where its class says ``needs_corpora = True``."""
+    if not getattr(metric, "needs_corpora", False):
+        return metric.score
+    return lambda *records: metric.score(*records, corpora)
 
 
 def _read_data(path: Path) -> tuple[tuple[Question, ...], dict[str, Corpus], dict[str, Any]]:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from graphcontext import test_use
 from graphcontext.data.records import Context, Prediction, Question, Ranking, from_json
 from graphcontext.errors import GraphContextError, InputError, RunError, fault
+from graphcontext.evaluate.decomposition import LABELS
 from graphcontext.evaluate.summary import summarise
 from graphcontext.files import digest, jsonl, read_lines, write_atomic
 from graphcontext.manifest import manifest
@@ -132,7 +134,7 @@ class _Job:
     """One run on its way through the stages."""
 
     def __init__(self, label: str, pipeline: Pipeline, root: Path | str):
-        self.label, self.pipeline = label, pipeline
+        self.label, self.pipeline, self.root = label, pipeline, root
         self.error: GraphContextError | None = None
         self.run = Run(run_path(root, pipeline.keys))
 
@@ -163,6 +165,7 @@ class _Job:
         self.scores = self.pipeline.scores(self.data, self.predictions, self.rankings, self.contexts)
 
     def finish(self) -> None:
+        test_use.record(self.root, self.pipeline.config, self.pipeline.keys)
         metrics = _write(self.run, self)
         n = metrics["n"]
         if n and metrics["n_failed"] == n:
@@ -177,6 +180,7 @@ def free_models() -> None:
         ("graphcontext.retrieve.encoder_model", "free"),
         ("graphcontext.generate.causal_model", "free"),
         ("graphcontext.evaluate.bertscore", "release"),
+        ("graphcontext.evaluate.spacy_facts", "release"),
     ):
         if module in sys.modules:
             getattr(sys.modules[module], function)()
@@ -226,7 +230,7 @@ def _write(run: Run, job: _Job) -> dict[str, Any]:
     flat = {name: [s[name] for s in per_item] for name, per_item in scores.items()}
     seed = int(digest(sorted(signatures))[:8], 16)
     metrics = summarise(flat, predictions, signatures, seed)
-    metrics["facts"] = facts(job)
+    metrics["facts"] = facts(job) | lost(rows)
     for name, records in (("rankings", job.rankings), ("contexts", job.contexts), ("predictions", predictions)):
         write_atomic(run.path / f"{name}.jsonl", jsonl(records))
     seen = pipeline.stages.seen
@@ -260,6 +264,8 @@ def describe(known: dict[str, Any], n: int) -> list[str]:
         lines.append(f"context units cut to fit the budget: {known['n_units_cut']}")
     if known.get("not_scored"):
         lines.append(f"not scored, since generator=none gives no answers: {', '.join(known['not_scored'])}")
+    if "lost" in known:
+        lines.append("answers: " + ", ".join(f"{label} {count}" for label, count in known["lost"].items()))
     for reason, count in sorted(known.get("reasons", {}).items()):
         lines.append(f"{reason}: {count} of {n} questions")
     return lines
@@ -272,6 +278,16 @@ def _short(value: Any) -> str:
 def _kinds(reason: str | None) -> list[str]:
     """Return the kinds of a context's reasons, without numbers: ``extraction failed: parse``."""
     return [re.sub(r" for \d+ of \d+ passages", "", part) for part in (reason or "").split("; ") if part]
+
+
+def lost(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return how many answers are right, and where the others were lost, if that was scored (metric ``right``)."""
+    if not rows or "right" not in rows[0]:
+        return {}
+    counts = {"right": sum(row["right"] == 1 for row in rows)}
+    counts |= {label: sum(row.get(f"lost_{kind}") == 1 for row in rows) for kind, label in LABELS.items()}
+    n_failed = len(rows) - sum(counts.values())
+    return {"lost": counts | ({"failed": n_failed} if n_failed else {})}
 
 
 def facts(job: _Job) -> dict[str, Any]:

@@ -64,6 +64,7 @@ class Lines:
         lines: every row that has an experiment, on every column.
         scale: ``sample``, ``small`` or ``paper``.
         stem: path of the table's files without ending.
+        root: the working folder.
     """
 
     wish: Request
@@ -71,6 +72,7 @@ class Lines:
     lines: list[Line]
     scale: str
     stem: Path
+    root: Path
 
     def of(self, row: Row | str, column: expand.Column) -> Line | None:
         """Return a row's line on one data set; None for a row without experiment."""
@@ -127,7 +129,7 @@ def compute(wish: Request, config_dir: str | None, root: Path, quiet: bool) -> L
     _drop_equal(lines)
     _compute(lines, root, quiet)
     scale = expand.compose_cached(wish.overrides, (), config_dir, lenient=True, root=root).config["scale"]["name"]
-    return Lines(wish, columns, lines, scale, root / "results" / scale / stem)
+    return Lines(wish, columns, lines, scale, root / "results" / scale / stem, root)
 
 
 def _alterations(lines: list[Line], wish: Request) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from graphcontext import test_use
 from graphcontext.runs import describe
 from graphcontext.table import expand
 from graphcontext.table.lines import Line, Lines
@@ -23,6 +24,8 @@ def footnotes(lines: Lines) -> list[str]:
     if others:
         notes.append(f"overrides: {' '.join(expand.shown(others))}")
     notes += _common(ran, len({line.cell.column for line in ran}) > 1)
+    used = test_use.sentence(lines.root, (line.keys.corpus for line in ran if line.keys is not None))
+    notes += [used] if used else []
     signatures = {
         metric["signature"]
         for line in ran
