@@ -142,6 +142,13 @@ def test_t51_t12_the_fingerprint_holds_what_can() -> None:
     assert base["tokenizer"]["weights"] == "hash of m"
 
 
+def test_an_argument_at_its_neutral_value_leaves_earlier_keys_as_they_were(monkeypatch) -> None:
+    before = fingerprint(node())
+    monkeypatch.setattr(Pick, "neutral", {"tokenizer": None, "serve": None}, raising=False)
+    assert fingerprint(node(serve=None)) == before
+    assert fingerprint(node(serve="vllm")) == before | {"serve": "vllm"}
+
+
 def test_a_new_version_of_a_class_has_another_fingerprint(monkeypatch) -> None:
     base = fingerprint(node())
     monkeypatch.setattr(Count, "version", 2)

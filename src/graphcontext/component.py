@@ -2,8 +2,10 @@
 
 A node with ``_target_`` names a class; its other keys are that class' constructor arguments, so a mistyped
 key is always caught. A class may declare ``version`` (bumped when its results change), ``execution``
-(arguments that cannot change results and stay out of the key), ``identity(config)`` (further facts for the
-key, such as the hash of its weights) and ``draws(config)`` (it draws random numbers: seeds enter the key).
+(arguments that cannot change results and stay out of the key), ``neutral`` (argument → the value at which it
+changes nothing and stays out too: results made before the argument existed are found), ``identity(config)``
+(further facts for the key, such as the hash of its weights) and ``draws(config)`` (it draws random numbers:
+seeds enter the key).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from graphcontext.models import hash_file
 
 VERBS = (
     *("load", "build", "retrieve", "enhance", "generate", "score", "compare"),
-    *("encode", "chat", "count", "extract", "entities", "pack", "render"),
+    *("encode", "chat", "count", "extract", "entities", "facts", "neighbours", "pack", "render"),
 )
 
 KIND_NAMES = {"int": "a whole number", "float": "a number", "str": "text", "bool": "true or false", "None": "null"}
@@ -122,6 +124,7 @@ def fingerprint(node: Any, leave_out: frozenset[str] = frozenset()) -> Any:
         return {k: fingerprint(v) for k, v in node.items()}
     cls = locate(node["_target_"])
     skipped = leave_out | getattr(cls, "execution", frozenset())
+    skipped |= {k for k, v in getattr(cls, "neutral", {}).items() if node.get(k, v) == v}
     facts = {k: fingerprint(v) for k, v in node.items() if k not in skipped}
     facts["_version_"] = getattr(cls, "version", 1)
     if cls.__module__.partition(".")[0] != "graphcontext":  # a user's own class: its source too

@@ -195,6 +195,10 @@ def _check_key(group: str, node: dict[str, Any]) -> None:
     if group == "dataset":  # the key of a data set hashes its files: any will do
         node = node | {"path": str(SOURCE / "data" / "sample" / "cqa_sample"), "archive_sha1": None}
     printed = fingerprint(node, getattr(cls, "selection", frozenset()))
+    for key, value in getattr(cls, "neutral", {}).items():  # in the key as soon as it is anything else
+        assert key in parameters and key not in fingerprint(node | {key: value})
+        assert key in fingerprint(node | {key: "§sentinel"})
+        declared |= {key}
     for key in node:
         if key in declared or key == "revision":  # the hash of the weights stands for a revision
             continue

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from graphcontext.component import fingerprint
+from graphcontext.config import compose
 from graphcontext.errors import InputError, MissingWeightsError, RunError
 from graphcontext.generate.causal_model import CausalModel
 from graphcontext.generate.chat import ChatRequest
@@ -67,6 +69,32 @@ def test_identity_names_weights_and_adapter_and_draws_names_the_temperature(tiny
     assert plain.items() < tuned.items()
     assert not HuggingFaceLLM.draws({"temperature": 0.0})
     assert HuggingFaceLLM.draws({"temperature": 0.7})
+
+
+def test_the_keys_of_runs_before_there_was_a_server_are_as_they_were():
+    """What version 0.1 hashed for ``llm=smollm2``, key by key; ``serve: null`` is not among it."""
+    node = compose(["llm=smollm2"]).config["roles"]["answer"]
+    assert node["serve"] is None
+    assert fingerprint(node) == {
+        "_target_": "graphcontext.generate.hf.HuggingFaceLLM",
+        "_version_": 1,
+        "model": "smollm2",
+        "weights": "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70-v1",
+        "adapter": None,
+        "dtype": "float32",
+        "quantization": "none",
+        "temperature": 0.0,
+        "top_p": 1.0,
+        "repetition_penalty": 1.1,
+        "context_window": 8192,
+        "system_role": True,
+    }
+    call = ["HuggingFaceLLM", 1], 8192, "smollm2", node["dtype"], "none", True, 1.1
+    settings = HuggingFaceLLM(**{k: v for k, v in node.items() if k != "_target_"}).settings()
+    names = ("backend", "context_window", "model", "dtype", "quantization", "system_role", "repetition_penalty")
+    assert settings == {k: list(v) if k == "backend" else v for k, v in zip(names, call)} | {
+        "weights": "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70-v1"
+    }
 
 
 def test_a_model_that_is_not_here_is_named_at_the_first_call():

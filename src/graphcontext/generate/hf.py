@@ -12,6 +12,7 @@ from graphcontext.generate.causal_model import QUANTIZATIONS, CausalModel, load
 from graphcontext.generate.chat import ChatRequest, ChatResponse, Check, answer
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
+SERVERS = ("llama_cpp", "vllm")
 
 
 class HuggingFaceLLM:
@@ -39,6 +40,7 @@ class HuggingFaceLLM:
             change a logit in its last bits and so, rarely, a greedy answer.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N`` (execution). ``auto`` spreads over the GPUs what one
             cannot hold; in a process group each rank loads on its own GPU.
+        serve: null loads the model into this process; ``llama_cpp`` or ``vllm`` starts that server for the run.
 
     Raises:
         InputError: a value that is not allowed; at the first call also a model without weights here, a
@@ -47,6 +49,7 @@ class HuggingFaceLLM:
 
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset({"parameters", "plan", "batch_size", "device"})
+    neutral: ClassVar[dict[str, Any]] = {"serve": None}
     workers: ClassVar[int] = 1
 
     def __init__(
@@ -65,6 +68,7 @@ class HuggingFaceLLM:
         plan: dict[str, Any] | None = None,
         batch_size: int = 8,
         device: str = "auto",
+        serve: str | None = None,
     ) -> None:
         if dtype not in DTYPES:
             raise InputError(f"llm.dtype={dtype}{did_you_mean(dtype, DTYPES)}")
@@ -77,11 +81,14 @@ class HuggingFaceLLM:
             raise InputError(f"llm.batch_size={batch_size}; allowed: 1 and more")
         if device not in ("auto", "cpu", "cuda") and not device.startswith("cuda:"):
             raise InputError(f"llm.device={device}; allowed: auto, cpu, cuda, cuda:N")
+        if serve is not None:
+            raise InputError(f"llm.serve={serve}{did_you_mean(serve, SERVERS)}; this version serves none yet: null")
         self.model, self.revision, self.adapter = model, revision, adapter
         self.dtype, self.quantization, self.device = dtype, quantization, device
         self.temperature, self.top_p, self.repetition_penalty = temperature, top_p, repetition_penalty
         self.context_window, self.system_role = context_window, system_role
         self.parameters, self.plan, self.batch_size = parameters, plan or {}, batch_size
+        self.serve = serve
         self.workspace: Any = None
 
     def bind(self, workspace: Any) -> None:
@@ -116,6 +123,8 @@ class HuggingFaceLLM:
         """Return what decides an answer besides the messages."""
         named = {"model": self.model, "revision": self.revision, "adapter": self.adapter}
         decoding: dict[str, Any] = {"repetition_penalty": self.repetition_penalty}
+        if self.serve is not None:
+            decoding["serve"] = self.serve
         if self.draws_random():
             decoding |= {"temperature": self.temperature, "top_p": self.top_p}
         shape = {"dtype": self.dtype, "quantization": self.quantization, "system_role": self.system_role}
