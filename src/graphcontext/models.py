@@ -220,6 +220,11 @@ def has_gpu() -> bool:
     return torch.cuda.is_available()
 
 
+def device(chosen: str) -> str:
+    """Return the torch device that ``auto`` stands for; any other name as it is."""
+    return ("cuda" if has_gpu() else "cpu") if chosen == "auto" else chosen
+
+
 def hash_folder(path: Path) -> str:
     """Return the SHA-256 over the names and bytes of all files below ``path``, in sorted order."""
     digest = hashlib.sha256()

@@ -181,6 +181,7 @@ def free_models() -> None:
         ("graphcontext.generate.causal_model", "free"),
         ("graphcontext.evaluate.bertscore", "release"),
         ("graphcontext.evaluate.spacy_facts", "release"),
+        ("graphcontext.evaluate.luke_tacred", "release"),
     ):
         if module in sys.modules:
             getattr(sys.modules[module], function)()

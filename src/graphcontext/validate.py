@@ -11,7 +11,10 @@ from graphcontext.errors import InputError
 from graphcontext.table.expand import cells, request
 from graphcontext.table.spec import load_spec
 
-BOUND = ("dataset", "graph", "retriever", "enhancer", "packing", "generator", "metric", "roles", "entity_extractor")
+BOUND = (
+    *("dataset", "graph", "retriever", "enhancer", "packing", "generator"),
+    *("metric", "roles", "entity_extractor", "fact_extractor"),
+)
 SCALES = ("sample", "small", "paper")
 
 

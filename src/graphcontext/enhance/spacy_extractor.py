@@ -102,13 +102,14 @@ def prose_lines(text: str) -> list[str]:
 
 def sentence_triples(sentence: Any) -> Iterator[Triple]:
     """Yield the triples of one parsed sentence that have a usable head, relation and tail."""
-    for head, relation, tail in _patterns(sentence):
+    for head, relation, tail in patterns(sentence):
         triple = (_noun_phrase(head), " ".join(relation.split()), _noun_phrase(tail))
         if all(_is_usable(part) for part in triple) and normalise(triple[0]) != normalise(triple[2]):
             yield triple
 
 
-def _patterns(sentence: Any) -> Iterator[tuple[Any, str, Any]]:
+def patterns(sentence: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Yield (head token, relation, tail token) of one parsed sentence, in the order of the class' docstring."""
     for token in sentence:
         if token.pos_ in ("VERB", "AUX"):
             for subject in _subjects(token):

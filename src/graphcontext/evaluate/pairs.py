@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from graphcontext.data.records import Prediction, Question
@@ -35,3 +35,26 @@ def answer_pairs(questions: Sequence[Question], predictions: Sequence[Prediction
         text = "" if prediction.status == "failed" else prediction.prediction
         pairs.append(Pair(text, question.references))
     return pairs
+
+
+def distinct_texts(pairs: Iterable[Pair]) -> list[str]:
+    """Return the texts of all pairs that are not blank, each once, sorted: what an extractor has to read."""
+    texts = {text for pair in pairs for text in (pair.prediction, *pair.references)}
+    return sorted(text for text in texts if text.strip())
+
+
+def best_reference(
+    pair: Pair, names: Sequence[str], compare: Callable[[str, str], Sequence[float]]
+) -> dict[str, float]:
+    """Compare a prediction with each of its references: the one with the highest first value gives all values.
+
+    Without a reference, and for a blank prediction, every value is 0 and ``compare`` is not called.
+
+    Args:
+        pair: prediction and references.
+        names: of the values; the first decides.
+        compare: (prediction, reference) → one value per name.
+    """
+    nothing = [0.0] * len(names)
+    found = [compare(pair.prediction, reference) for reference in pair.references if pair.prediction.strip()]
+    return dict(zip(names, max(found, key=lambda values: values[0], default=nothing), strict=True))

@@ -1,0 +1,79 @@
+"""FactSumm: how many of the generated answer's comparable facts the gold answer states too."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, ClassVar
+
+from graphcontext.data.records import Context, Prediction, Question, Ranking
+from graphcontext.enhance.triples import Triple
+from graphcontext.evaluate.pairs import answer_pairs, best_reference, distinct_texts
+
+NAMES = ("factsumm", "factsumm_f1")
+
+
+def comparable(source: Collection[Triple], summary: Collection[Triple]) -> tuple[set[Triple], set[Triple]]:
+    """Return the facts of each side whose (subject, relation) the other side has a fact of too."""
+    in_source = {fact[:2] for fact in source}
+    in_summary = {fact[:2] for fact in summary}
+    return {f for f in source if f[:2] in in_summary}, {f for f in summary if f[:2] in in_source}
+
+
+def fact_scores(source: Collection[Triple], summary: Collection[Triple]) -> tuple[float, float]:
+    """Return (fact score, F1) over the comparable facts; both 0 where there is none.
+
+    >>> gold = [("ss", "lists", "sockets"), ("ss", "lists", "ports"), ("apt", "installs", "ss")]
+    >>> fact_scores(gold, [("ss", "lists", "sockets"), ("ss", "lists", "files"), ("ss", "is", "old")])
+    (0.5, 0.5)
+    """
+    kept_source, kept_summary = comparable(source, summary)
+    if not kept_summary:
+        return 0.0, 0.0
+    n_common = len(kept_source & kept_summary)
+    return n_common / len(kept_summary), 2 * n_common / (len(kept_source) + len(kept_summary))
+
+
+class FactSumm:
+    r"""FactSumm's fact score of generated against gold answer (GraphContextGen Table 3), in [0, 1].
+
+    With S the facts (subject, relation, object) of the gold answer (FactSumm's source), A those of the
+    generated one (its summary), and S', A' those whose (subject, relation) the other side has too:
+
+    .. math:: \text{factsumm} = |S' \cap A'| \,/\, |A'|, \qquad \text{factsumm\_f1} = 2|S' \cap A'| \,/\, (|S'| + |A'|)
+
+    0 where no fact is comparable, so for a failed or empty answer too. Facts are equal where all three parts
+    are, letter for letter as the extractor gives them. With several references the best fact score counts.
+
+    Emits ``factsumm``, the package's definition (factsumm 0.1.5) and the table's value, and ``factsumm_f1``.
+
+    Differs from the paper: it calls the score macro-F1, the package gives a ratio that is a precision over
+    comparable facts; ``factsumm_f1`` is ours, beside it. The score is of the extractor as much as of the
+    answers: ``signature`` names it, and scores of different extractors are not comparable.
+
+    Args:
+        extractor: has ``facts(texts) -> list[tuple[Triple, ...]]``, and ``signature`` where it has weights.
+    """
+
+    version: ClassVar[int] = 1
+    execution: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, extractor: Any) -> None:
+        self.extractor = extractor
+
+    @property
+    def signature(self) -> str:
+        """Metric, formula and extractor, as ``factsumm|factsumm 0.1.5|SpacyFacts spacy_en@e94cbf6c2424``."""
+        return f"factsumm|factsumm 0.1.5|{getattr(self.extractor, 'signature', type(self.extractor).__name__)}"
+
+    def score(
+        self,
+        questions: Sequence[Question],
+        predictions: Sequence[Prediction],
+        rankings: Sequence[Ranking],
+        contexts: Sequence[Context],
+    ) -> list[dict[str, float]]:
+        """Score each prediction against its question's references; each distinct text is extracted once."""
+        pairs = answer_pairs(questions, predictions)
+        texts = distinct_texts(pairs)
+        facts = dict(zip(texts, self.extractor.facts(texts), strict=True))
+        return [best_reference(pair, NAMES, lambda p, r: fact_scores(facts.get(r, ()), facts[p])) for pair in pairs]
