@@ -55,7 +55,7 @@ def _overrides(group: str, option: str) -> list[list[str]]:
     if group == "experiment":
         return [[f"experiment={option}", f"scale={scale}"] for scale in SCALES]
     if group == "metric":
-        return [[f"metric=[{option}]"]]
+        return [[f"metric=[{option}]", "scale=paper"]]
     if group == "scale":
         return [[f"scale={option}"]]
     return [[f"{group}={option}", "scale=paper"]]

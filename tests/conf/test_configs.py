@@ -67,7 +67,7 @@ OPTIONS = [(group, option) for group in GROUPS for option in options(group)]
 
 def nodes(group: str, option: str) -> list[dict[str, Any]]:
     """Return the component nodes of an option."""
-    config = compose([f"metric=[{option}]"] if group == "metric" else [f"{group}={option}", "scale=paper"]).config
+    config = compose([f"metric=[{option}]" if group == "metric" else f"{group}={option}", "scale=paper"]).config
     own = {"llm": config["roles"]["answer"], "metric": config["metric"].get(option)}.get(group, config.get(group))
     return list(components(own))
 

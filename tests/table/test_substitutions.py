@@ -7,6 +7,8 @@ from graphcontext.table.substitutions import relevant, stand_ins, substitutions
 
 MINILM = {"_target_": "graphcontext.retrieve.encoder.SentenceEncoder", "model": "minilm"}
 BGE = {**MINILM, "model": "bge"}
+SPACY = {"_target_": "graphcontext.evaluate.spacy_facts.SpacyFacts", "model": "spacy_en"}
+SCORER = {"model": "minilm", "num_layers": 6}
 SMOL = {"_target_": "graphcontext.generate.hf.HuggingFaceLLM", "model": "smollm2"}
 
 
@@ -22,7 +24,10 @@ def composed(node: dict, llm: dict, with_llm: bool = True, **choices: str) -> Co
         "retriever": {"_target_": "graphcontext.retrieve.dense.Dense", "encoder": node},
         "enhancer": {"_target_": "graphcontext.enhance.none.NoEnhancement"},
         "generator": generator,
-        "metric": {"rouge1": {}, "bertscore_f1": {}},
+        "bertscore": SCORER,
+        "fact_extractor": SPACY,
+        "entity_extractor": {"_target_": "graphcontext.evaluate.spacy_entities.SpacyEntities", "model": "spacy_en"},
+        "metric": {"rouge1": {}, "bertscore_f1": {**SCORER, "rescaled": False}, "factsumm": {"extractor": SPACY}},
     }
     given = {k.replace("__", "@roles."): v for k, v in choices.items()}
     return Composed(config, given, given)
@@ -46,6 +51,15 @@ def test_bertscores_model_matters_to_bertscore_alone() -> None:
     assert stand_ins(ours, paper, "rouge1") == {}
     assert stand_ins(ours, paper, "bertscore_f1") == {"bertscore": ("roberta_large", "minilm")}
     assert not relevant(ours.config, "nosuch")
+
+
+def test_an_extractor_of_facts_matters_to_the_metrics_that_take_it() -> None:
+    ours = composed(MINILM, SMOL, fact_extractor="spacy", entity_extractor="spacy")
+    paper = composed(MINILM, SMOL, fact_extractor="luke_tacred", entity_extractor="spacy")
+    assert stand_ins(ours, paper, "rouge1") == {}
+    assert stand_ins(ours, paper, "factsumm") == {"fact_extractor": ("luke_tacred", "spacy")}
+    assert relevant(ours.config, "fact_extractor") and not relevant(ours.config, "fact_extractor", "bertscore_f1")
+    assert not relevant(ours.config, "entity_extractor")  # no metric here takes it
 
 
 def test_another_model_under_the_papers_name_is_a_stand_in() -> None:

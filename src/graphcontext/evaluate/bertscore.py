@@ -12,10 +12,12 @@ from typing import Any, ClassVar
 from graphcontext import models
 from graphcontext.data.records import Context, Prediction, Question, Ranking
 from graphcontext.errors import InputError
-from graphcontext.evaluate.pairs import Pair, answer_pairs
+from graphcontext.evaluate.pairs import Pair, answer_pairs, best_reference
 from graphcontext.whole import load_tokenizer, load_weights
 
 REFERENCE = "bert-score 0.3.13"
+RAW = ("bertscore_f1", "bertscore_p", "bertscore_r")
+VALUES = ("f1", "precision", "recall")  # of RAW, as a baseline names them
 MEMORY_LIMIT = 512 * 2**20  # bytes of token vectors kept for the next row of a table
 
 
@@ -33,10 +35,14 @@ class BERTScore:
     With x, y the unit vectors of prediction and reference tokens at layer ``num_layers``:
     P = mean_x max_y xᵀy, R = mean_y max_x xᵀy, F1 = 2PR / (P + R), without idf weights. [CLS] and [SEP] can
     be matched but do not count in the means. Several references: the best by F1, with its own P and R. Where
-    a side is blank or has no token the score is 0 and the model isn't called. Values are raw, not rescaled:
-    unrelated English texts still score about .83 under roberta-large.
+    a side is blank or has no token the score is 0 and the model isn't called.
 
-    Emits ``bertscore_f1``, ``bertscore_p`` and ``bertscore_r`` per question.
+    Raw values are high for any two texts: unrelated English ones score about .83 under roberta-large. With
+    ``rescaled`` each becomes (x − b) / (1 − b), with b the package's mean over random pairs of texts under that
+    model and layer: 0 says no more alike than chance, and less than that is below 0. An empty side stays 0.
+
+    Emits ``bertscore_f1``, ``bertscore_p`` and ``bertscore_r`` per question, or the same names with ``_rescaled``
+    after them. The two metrics of one answer encode it once.
 
     Differs from bert-score: padding is never a match (there a token whose every cosine is negative scores 0
     in a padded batch), and P and R are of the reference with the best F1 rather than each the best of its
@@ -46,25 +52,43 @@ class BERTScore:
         model: hub name, local folder, or embedded name such as ``minilm``.
         revision: commit of a hub model; None for a folder or an embedded model.
         num_layers: layer whose vectors are compared, 1 … the model's depth (roberta-large: 17).
+        rescaled: give rescaled values.
+        baseline: ``layer`` that it is of, and b as ``precision``, ``recall`` and ``f1``; None where none is known.
         batch_size: texts per forward pass.
         device: torch device.
 
     Raises:
-        InputError: a number is out of range.
+        InputError: a number is out of range, or ``rescaled`` without a baseline of this layer.
     """
 
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset({"batch_size", "device"})
 
     def __init__(
-        self, model: str, revision: str | None, num_layers: int, batch_size: int = 16, device: str = "cpu"
+        self,
+        model: str,
+        revision: str | None,
+        num_layers: int,
+        rescaled: bool = False,
+        baseline: dict[str, float] | None = None,
+        batch_size: int = 16,
+        device: str = "cpu",
     ) -> None:
         for key, value in (("num_layers", num_layers), ("batch_size", batch_size)):
             if not isinstance(value, int) or value < 1:
                 raise InputError(f"bertscore {key}={value!r}: a whole number of at least 1 is needed")
+        if baseline is not None and set(baseline) != {"layer", *VALUES}:
+            raise InputError(f"bertscore baseline={baseline!r}: layer, precision, recall and f1 are needed, or null")
+        if rescaled and (baseline is None or baseline["layer"] != num_layers):
+            raise InputError(
+                f"bertscore_f1_rescaled: no baseline of {model} at layer {num_layers} is known; use bertscore_f1, or "
+                "a model that has one: bertscore=roberta_large"
+            )
         self.model = model
         self.revision = revision
         self.num_layers = num_layers
+        self.rescaled = rescaled
+        self.baseline = baseline
         self.batch_size = batch_size
         self.device = device
 
@@ -74,11 +98,17 @@ class BERTScore:
         return models.identity(config["model"], config["revision"])
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of F1, precision and recall."""
+        return tuple(f"{name}_rescaled" for name in RAW) if self.rescaled else RAW
+
+    @property
     def signature(self) -> str:
         """Model with the first digits of its hash, layer, weighting and rescaling, as sacrebleu has it."""
         named = models.identity(self.model, self.revision)
         weights = f"{named['model']}@{named['weights'][:12]}"
-        return f"bertscore_f1|{weights}|L{self.num_layers}|no-idf|no-rescale|{REFERENCE}"
+        rescaling = f"rescaled by {self.baseline['f1']}" if self.rescaled and self.baseline else "no-rescale"
+        return f"{self.names[0]}|{weights}|L{self.num_layers}|no-idf|{rescaling}|{REFERENCE}"
 
     def score(
         self,
@@ -93,19 +123,18 @@ class BERTScore:
             MissingWeightsError: the model is not on this machine.
             InputError: the model has fewer layers than ``num_layers``.
         """
-        pairs = [_stripped(pair) for pair in answer_pairs(questions, predictions)]
-        scored = [pair for pair in pairs if pair.prediction and pair.references]
-        # References form batches of their own: a table's rows share them, so one encoding serves all rows.
-        references = {text for pair in scored for text in pair.references}
-        vectors = self._encode(references)
-        vectors |= self._encode({pair.prediction for pair in scored} - references)
-        return [_best_of(pair, vectors) for pair in pairs]
-
-    def _encode(self, texts: set[str]) -> dict[str, Tokens]:
-        if not texts:
-            return {}
+        pairs = tuple(_stripped(pair) for pair in answer_pairs(questions, predictions))
+        if not any(pair.prediction and pair.references for pair in pairs):
+            return [dict.fromkeys(self.names, 0.0) for _ in pairs]
         encoder = _load(str(models.resolve(self.model, self.revision)), self.num_layers, self.device)
-        return encoder.encode(texts, self.batch_size)
+        rows = (tuple(row.values()) for row in encoder.match(pairs, self.batch_size))
+        return [dict(zip(self.names, self._rescale(values), strict=True)) for values in rows]
+
+    def _rescale(self, values: tuple[float, ...]) -> tuple[float, ...]:
+        """Return F1, precision and recall as this metric gives them; zeros are an empty side's, and stay."""
+        if not self.rescaled or self.baseline is None or not any(values):
+            return values
+        return tuple((x - self.baseline[v]) / (1 - self.baseline[v]) for x, v in zip(values, VALUES))
 
 
 class _Encoder:
@@ -130,9 +159,26 @@ class _Encoder:
         reserved = model.config.pad_token_id + 1 if model.config.model_type == "roberta" else 0
         self.max_tokens = min(self.tokenizer.model_max_length, positions - reserved)
         self.done: OrderedDict[tuple[str, ...], dict[str, Tokens]] = OrderedDict()
+        self.matched: tuple[Any, list[dict[str, float]]] = (None, [])
+
+    def match(self, pairs: tuple[Pair, ...], batch_size: int) -> list[dict[str, float]]:
+        """Return the raw values of each pair's best reference; those of the last pairs are remembered.
+
+        References form batches of their own: a table's rows share them, so one encoding serves all rows.
+        """
+        if self.matched[0] != (pairs, batch_size):
+            scored = [pair for pair in pairs if pair.prediction]
+            references = {text for pair in scored for text in pair.references}
+            vectors = self.encode(references, batch_size)
+            vectors |= self.encode({pair.prediction for pair in scored if pair.references} - references, batch_size)
+            rows = [best_reference(pair, RAW, lambda p, r: _match(vectors[p], vectors[r])) for pair in pairs]
+            self.matched = ((pairs, batch_size), rows)
+        return self.matched[1]
 
     def encode(self, texts: set[str], batch_size: int) -> dict[str, Tokens]:
         """Return each text's token vectors; batches are a fixed partition of the texts sorted by length."""
+        if not texts:
+            return {}
         tokenized = self.tokenizer(sorted(texts), truncation=True, max_length=self.max_tokens)["input_ids"]
         lengths = dict(zip(sorted(texts), tokenized, strict=True))
         ordered = sorted(lengths, key=lambda text: (len(lengths[text]), text))
@@ -187,15 +233,6 @@ def release() -> None:
 def _stripped(pair: Pair) -> Pair:
     references = tuple(text.strip() for text in pair.references)
     return Pair(pair.prediction.strip(), tuple(text for text in references if text))
-
-
-def _best_of(pair: Pair, vectors: dict[str, Tokens]) -> dict[str, float]:
-    best = (0.0, 0.0, 0.0)
-    if pair.prediction:
-        for reference in pair.references:
-            best = max(best, _match(vectors[pair.prediction], vectors[reference]), key=lambda fpr: fpr[0])
-    f1, precision, recall = best
-    return {"bertscore_f1": f1, "bertscore_p": precision, "bertscore_r": recall}
 
 
 def _match(prediction: Tokens, reference: Tokens) -> tuple[float, float, float]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from graphcontext.data.records import Context, Prediction, Question, Ranking
-from graphcontext.evaluate.pairs import answer_pairs
+from graphcontext.evaluate.pairs import answer_pairs, best_reference, distinct_texts
 
 
 def normalise_entity(name: str) -> str:
@@ -64,11 +64,8 @@ class EntityJaccard:
     ) -> list[dict[str, float]]:
         """Score each prediction against its question's references; each distinct text is extracted once."""
         pairs = answer_pairs(questions, predictions)
-        texts = {pair.prediction for pair in pairs} | {text for pair in pairs for text in pair.references}
-        entities = {text: self.extractor.entities(text) for text in sorted(texts) if text.strip()}
-        scores = []
-        for pair in pairs:
-            found = entities.get(pair.prediction, [])
-            values = [jaccard(found, entities.get(reference, [])) for reference in pair.references]
-            scores.append({"entity_jaccard": max(values, default=0.0)})
-        return scores
+        entities = {text: self.extractor.entities(text) for text in distinct_texts(pairs)}
+        return [
+            best_reference(p, ("entity_jaccard",), lambda a, r: (jaccard(entities[a], entities.get(r, ())),))
+            for p in pairs
+        ]

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from graphcontext.data.records import Context, Prediction, Question, Ranking
 from graphcontext.errors import InputError, did_you_mean
-from graphcontext.evaluate.pairs import Pair, answer_pairs
+from graphcontext.evaluate.pairs import answer_pairs, best_reference
 
 VARIANTS = ("rouge1", "rouge2", "rougeL")
 REFERENCE = "rouge-score 0.1.2"
@@ -57,11 +57,10 @@ class Rouge:
         from rouge_score_rs import RougeScorer
 
         scorer = RougeScorer([self.variant], use_stemmer=self.stemmer)
-        return [self._score_pair(scorer, pair) for pair in answer_pairs(questions, predictions)]
 
-    def _score_pair(self, scorer, pair: Pair) -> dict[str, float]:
-        precision = recall = f = 0.0
-        if pair.references and pair.prediction:
-            best = scorer.score_multi(list(pair.references), pair.prediction)[self.variant]
-            precision, recall, f = float(best.precision), float(best.recall), float(best.fmeasure)
-        return {self.variant: f, f"{self.variant}_p": precision, f"{self.variant}_r": recall}
+        def compare(prediction: str, reference: str) -> tuple[float, float, float]:
+            found = scorer.score(reference, prediction)[self.variant]
+            return float(found.fmeasure), float(found.precision), float(found.recall)
+
+        names = (self.variant, f"{self.variant}_p", f"{self.variant}_r")
+        return [best_reference(pair, names, compare) for pair in answer_pairs(questions, predictions)]

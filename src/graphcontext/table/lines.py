@@ -161,7 +161,8 @@ def _decide(lines: list[Line], wish: Request, root: Path) -> None:
     for line in lines:
         config = line.cell.composed.config
         build_parts(config)
-        line.stand_in = stand_ins(line.cell.composed, line.paper)
+        for metric in wish.spec.metrics or [None]:
+            line.stand_in |= stand_ins(line.cell.composed, line.paper, metric)
         missing = missing_models(config)
         line.without_weights = bool(missing)
         try:

@@ -8,9 +8,14 @@ from typing import Any
 from graphcontext.component import components, fingerprint, locate, needs_graph
 from graphcontext.config import Composed
 
+# groups whose options are models, data sets and extractors: another one than the paper's stands in for it
+STANDING_IN = ("dataset", "encoder", "llm", "extractor", "bertscore", "entity_extractor", "fact_extractor")
+
 
 def relevant(config: dict[str, Any], group: str, metric: str | None = None) -> bool:
     """Tell whether a choice enters a run of this config (an AnswerBot row has no LLM), or one metric of it.
+
+    An extractor of facts matters to the metrics that take it and to no other, a retriever to all.
 
     Args:
         config: resolved.
@@ -19,12 +24,13 @@ def relevant(config: dict[str, Any], group: str, metric: str | None = None) -> b
     """
     if group == "dataset":
         return True
-    if group == "bertscore":
-        return metric in (None, "bertscore_f1") and "bertscore_f1" in config["metric"]
-    parts = [config[k] for k in ("retriever", "enhancer", "generator")]
+    node = chosen(config, group)
+    parts = [m for name, m in config["metric"].items() if metric in (None, name)]
+    if group == "bertscore":  # values of a metric, not a component of it
+        return bool(node) and any(node.items() <= part.items() for part in parts)
+    parts += [config[k] for k in ("retriever", "enhancer", "generator")]
     if needs_graph(config["retriever"]["_target_"]):
         parts.append(config["graph"])
-    node = chosen(config, group)
     return "_target_" in node and any(used == node for used in components(parts))
 
 
@@ -43,7 +49,7 @@ def stand_ins(used: Composed, paper: Composed, metric: str | None = None) -> dic
     """
     found = {}
     for group, option in used.choices.items():
-        if group.partition("@")[0] not in ("dataset", "encoder", "llm", "extractor", "bertscore"):
+        if group.partition("@")[0] not in STANDING_IN:
             continue
         theirs, ours = paper.choices.get(group), option
         if theirs == ours and group != "dataset":
