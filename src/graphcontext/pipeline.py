@@ -26,6 +26,7 @@ from graphcontext.data.records import (
     from_json,
 )
 from graphcontext.errors import InputError, RunError
+from graphcontext.evaluate.retrieval import check_supports
 from graphcontext.files import digest, jsonl, read_lines, write_atomic
 from graphcontext.graph.storage import load_graph, save_graph
 from graphcontext.items import run_items, score_items
@@ -118,7 +119,11 @@ class Pipeline:
         self.stages = Stages(workspace)
 
     def data(self) -> Data:
-        """Read the data set once; later runs read the artefact."""
+        """Read the data set once; later runs read the artefact.
+
+        Raises:
+            InputError: a metric needs gold passages, and no question has any.
+        """
 
         def make(artefact: Artefact) -> dict[str, Any]:
             loaded = self.parts["dataset"].load()
@@ -130,6 +135,9 @@ class Pipeline:
 
         questions, corpora, card = self.stages.run("corpus", self.keys.corpus, [], make, _read_data)
         chosen = self.parts["dataset"].select(questions) if self.asked is None else (_own(self.asked, corpora),)
+        if self.asked is None:
+            metrics = {name: self.parts["metric"][name] for name in self.keys.scores}
+            check_supports(metrics, chosen, str(self.config["dataset"].get("name")))
         return Data(chosen, corpora, card)
 
     def graphs(self, data: Data) -> dict[str, Graph]:

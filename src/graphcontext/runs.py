@@ -17,6 +17,7 @@ from graphcontext.data.records import Context, Prediction, Question, Ranking, fr
 from graphcontext.errors import GraphContextError, InputError, RunError, fault
 from graphcontext.evaluate.decomposition import LABELS
 from graphcontext.evaluate.summary import summarise
+from graphcontext.evaluate.trec import qrels_file, run_file
 from graphcontext.files import digest, jsonl, read_lines, write_atomic
 from graphcontext.manifest import manifest
 from graphcontext.pipeline import Keys, Pipeline
@@ -234,6 +235,9 @@ def _write(run: Run, job: _Job) -> dict[str, Any]:
     metrics["facts"] = facts(job) | lost(rows)
     for name, records in (("rankings", job.rankings), ("contexts", job.contexts), ("predictions", predictions)):
         write_atomic(run.path / f"{name}.jsonl", jsonl(records))
+    write_atomic(run.path / "rankings.trec", run_file(job.rankings))
+    if qrels := qrels_file(data.questions):
+        write_atomic(run.path / "qrels.trec", qrels)
     seen = pipeline.stages.seen
     calls = [
         row for stage in ("context", "prediction") for row in read_lines(seen[stage].artefact.path / "calls.jsonl")
@@ -265,6 +269,9 @@ def describe(known: dict[str, Any], n: int) -> list[str]:
         lines.append(f"context units cut to fit the budget: {known['n_units_cut']}")
     if known.get("not_scored"):
         lines.append(f"not scored, since generator=none gives no answers: {', '.join(known['not_scored'])}")
+    if known.get("n_without_supports"):
+        count = f"{known['n_without_supports']} of {n} questions"
+        lines.append(f"without gold passages, so 0 in retrieval metrics: {count}")
     if "lost" in known:
         lines.append("answers: " + ", ".join(f"{label} {count}" for label, count in known["lost"].items()))
     for reason, count in sorted(known.get("reasons", {}).items()):
@@ -303,6 +310,9 @@ def facts(job: _Job) -> dict[str, Any]:
         "reasons": dict(Counter(kind for c in job.contexts for kind in _kinds(c.reason))),
         "mean_context_tokens": round(n_tokens / max(1, len(job.contexts)), 1),
     }
+    metrics = [job.pipeline.parts["metric"][name] for name in job.scores]
+    if any(getattr(metric, "needs_supports", False) for metric in metrics):
+        found["n_without_supports"] = sum(not q.supports for q in job.data.questions)
     seen = job.pipeline.stages.seen
     if "graph" in seen:
         found["graphs"] = seen["graph"].facts["graphs"]

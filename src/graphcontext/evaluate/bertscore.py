@@ -81,7 +81,7 @@ class BERTScore:
             raise InputError(f"bertscore baseline={baseline!r}: layer, precision, recall and f1 are needed, or null")
         if rescaled and (baseline is None or baseline["layer"] != num_layers):
             raise InputError(
-                f"bertscore_f1_rescaled: no baseline of {model} at layer {num_layers} is known; use bertscore_f1, or "
+                f"no baseline of {model} at layer {num_layers} is known to rescale by; use bertscore_f1, or "
                 "a model that has one: bertscore=roberta_large"
             )
         self.model = model
