@@ -98,7 +98,7 @@ def measure(way: str, path: Path) -> dict[str, float]:
     else:
         config = yaml.safe_load((Path(__file__).parents[2] / "conf/dataset/stackexchange.yaml").read_text())
         config.pop("_target_")
-        loaded = StackExchange(**{**config, "path": str(path), "limit": None}).load()
+        loaded = StackExchange(**{**config, "path": str(path), "limit": None, "side": "test"}).load()
         for corpus in loaded.corpora.values():
             for passage in corpus.passages:
                 kept += len(passage.match_text) + len(passage.context_text)

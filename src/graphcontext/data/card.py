@@ -8,19 +8,17 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from graphcontext.data.dump import Dump
 from graphcontext.data.filters import Filtered, Item
 from graphcontext.data.plain_text import n_words
 
 TOP_TAGS = 10
 _MARKUP = re.compile(r"[\\|`*\[\]]")
 READ = ("questions", "answers", "other posts", "answers without question")
-_LEFT_OUT_WHILE_READING = ("no accepted answer", "outside years", "other tags")
 
 
 def card_of(
     facts: dict[str, Any],
-    dump: Dump,
+    counts: Counter[str],
     filtered: Filtered,
     pool: Sequence[Item],
     scored: Sequence[Item],
@@ -30,17 +28,17 @@ def card_of(
 
     Args:
         facts: name, site, license, path (its last part) and split of the data set.
-        dump: what was read.
+        counts: posts read (``READ``), and under other names what was left out while reading.
         filtered: what the filters kept and took.
         pool: items that can be retrieved.
         scored: all scored candidates, before ``dataset.limit``.
         leaked: what the leak guard took out of the pool, per layer.
     """
-    took = {reason: dump.counts[reason] for reason in _LEFT_OUT_WHILE_READING}
+    took = {reason: n for reason, n in counts.items() if reason not in READ}
     return {
         **facts,
         "dates": {"pool": _dates(pool), "scored": _dates(scored)},
-        "read": {key: dump.counts[key] for key in READ},
+        "read": {key: counts[key] for key in READ},
         "filters": {**took, **filtered.counts},
         "kept": len(filtered.items),
         "leak_guard": dict(leaked),

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 from graphcontext.data.archive import DumpFiles
 from graphcontext.errors import InputError
 
+LEFT_OUT = ("no accepted answer", "outside years", "other tags")
 CHUNK = 1 << 18  # bytes fed to the parser at once
 DUPLICATE = "3"  # LinkTypeId of PostLinks.xml: PostId is a duplicate of RelatedPostId
 _MEND = "fetch the file again; a part of a dump is never read as if it were whole"
@@ -191,7 +192,7 @@ def _read_posts(
     threads: dict[int, Thread] = {}
     left_out: set[int] = set()  # questions whose answers need not be kept
     waiting: dict[int, list[Post]] = {}  # answers that stand before their question
-    counts: Counter[str] = Counter()
+    counts: Counter[str] = Counter(dict.fromkeys(LEFT_OUT, 0))
     for number, row in enumerate(rows(path, "posts"), 1):
         where = (path, number)
         kind = row.get("PostTypeId")

@@ -61,7 +61,7 @@ class Rules:
 class Item:
     """A kept question with its answers as text."""
 
-    id: int
+    id: int | str
     title: str
     question: str  # title, newline, body
     answer: str  # the accepted one, the gold answer

@@ -8,7 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from graphcontext.data.splits import Dated
 
@@ -20,7 +20,7 @@ LAYERS = ("own thread", "duplicate by link", "duplicate by text", "equal token s
 class Fingerprint:
     """Hashes of a question's normalised text and of its set of tokens: equal content, equal hash."""
 
-    id: int
+    id: int | str
     text: int
     tokens: int
 
@@ -30,23 +30,23 @@ def normalise(text: str) -> str:
     return " ".join(re.findall(r"[\w+#]+", unicodedata.normalize("NFKC", text).casefold()))
 
 
-def fingerprint(post_id: int, text: str) -> Fingerprint:
+def fingerprint(post_id: int | str, text: str) -> Fingerprint:
     """Return the fingerprint of a question's title and body."""
     plain = normalise(text)
     return Fingerprint(post_id, _hash(plain), _hash(" ".join(sorted(set(plain.split())))))
 
 
 class Groups:
-    """Disjoint sets of post ids (union–find); an id that was never joined is a group of its own."""
+    """Disjoint sets of post ids of one type (union–find); an id that was never joined is a group of its own."""
 
     def __init__(self) -> None:
-        self._parent: dict[int, int] = {}
+        self._parent: dict[Any, Any] = {}
 
-    def join(self, a: int, b: int) -> None:
+    def join(self, a: Any, b: Any) -> None:
         low, high = sorted((self.of(a), self.of(b)))
         self._parent[high] = low
 
-    def of(self, post_id: int) -> int:
+    def of(self, post_id: Any) -> Any:
         """Return the lowest id of the group that holds ``post_id``."""
         path = []
         while post_id in self._parent and self._parent[post_id] != post_id:
@@ -77,7 +77,7 @@ def link_duplicates(pairs: Iterable[tuple[int, int]]) -> set[int]:
 def guard(
     scored: Sequence[Item],
     candidates: Sequence[Item],
-    pairs: Iterable[tuple[int, int]],
+    pairs: Iterable[tuple[Any, Any]],
     prints: Iterable[Fingerprint],
 ) -> tuple[tuple[Item, ...], Counter[str]]:
     """Return the candidates that are no copy of a scored question, and what was taken out at which layer.
@@ -108,9 +108,9 @@ def guard(
     return tuple(left), taken
 
 
-def _equal(prints: Sequence[Fingerprint], key: str) -> list[tuple[int, int]]:
+def _equal(prints: Sequence[Fingerprint], key: str) -> list[tuple[Any, Any]]:
     """Return pairs that join all posts whose fingerprints agree in ``key``."""
-    first: dict[int, int] = {}
+    first: dict[int, Any] = {}
     return [(first.setdefault(getattr(p, key), p.id), p.id) for p in prints]
 
 

@@ -16,9 +16,9 @@ LEAST = 20  # kept questions that either side must hold for ``auto`` to take the
 
 
 class Dated(Protocol):
-    """What a split looks at: the post's number and its date (ISO 8601, empty where unknown)."""
+    """What a split looks at: the post's id and its date (ISO 8601, empty where unknown)."""
 
-    id: int
+    id: int | str
     date: str
 
 
@@ -80,10 +80,8 @@ def id_order(identifier: str) -> tuple[int, str]:
 
 def in_time(items: Iterable[Item]) -> list[Item]:
     """Return items in time order; in id order where a date is missing."""
-    listed = list(items)
-    if all(item.date for item in listed):
-        return sorted(listed, key=lambda item: (item.date, item.id))
-    return sorted(listed, key=lambda item: item.id)
+    listed = sorted(items, key=lambda item: id_order(str(item.id)))
+    return sorted(listed, key=lambda item: item.date) if all(item.date for item in listed) else listed
 
 
 def by_years(

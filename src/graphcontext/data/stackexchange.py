@@ -12,15 +12,14 @@ from typing import Any, ClassVar
 
 from graphcontext import models
 from graphcontext.data import archive, leaks, splits
-from graphcontext.data.card import card_of
 from graphcontext.data.dump import Dump, read_dump
 from graphcontext.data.filters import Filtered, Item, Rules, filter_threads
 from graphcontext.data.loaded import Loaded
 from graphcontext.data.location import data_path
-from graphcontext.data.records import Corpus, Passage, Question, Source, content_id
+from graphcontext.data.pool import Kept, load_side
+from graphcontext.data.records import Question
 from graphcontext.errors import InputError, did_you_mean
 
-LEAST_KEPT = {"test": 2, "validation": 3, "train": 4}  # kept questions below which a side is empty in any case
 _SITE_NAME = re.compile(r"([\w-]+\.)+(com|net|org)", re.IGNORECASE)  # not a dated folder such as dump.2023
 
 
@@ -151,31 +150,12 @@ class StackExchange:
         path = _locate(self.name, self.path, self.archive_url)
         site = self.site or site_of(path)
         dump, filtered, sides = self._read(path)
-        questions: list[Question] = []
-        corpora: dict[str, Corpus] = {}
-        pooled: list[Item] = []
-        asked: list[Item] = []
-        leaked: Counter[str] = Counter()
-        for scored, candidates in _folds(sides, side):
-            pool, taken = leaks.guard(scored, candidates, dump.duplicates, filtered.prints)
-            corpus = Corpus.of([_passage(item, site) for item in sorted(pool, key=lambda item: item.id)])
-            corpora[corpus.id] = corpus
-            questions += [_question(item, site, corpus.id) for item in scored]
-            pooled += pool
-            asked += scored
-            leaked.update(taken)
-        facts = {
-            "name": self.name,
-            "site": site,
-            "license": self.license,
-            "path": path.name,
-            "split": {"side": side, "rule": sides.rule, "why": sides.why}
-            | {"train": len(sides.train), "test": len(sides.test)},
-        }
-        card = card_of(facts, dump, filtered, pooled, asked, leaked)
-        _require_both(path, card, corpora)
-        questions.sort(key=lambda question: splits.id_order(question.id))
-        return Loaded(tuple(questions), corpora, card)
+
+        def guard(scored: Sequence[Item], candidates: Sequence[Item]) -> tuple[Sequence[Item], Counter[str]]:
+            return leaks.guard(scored, candidates, dump.duplicates, filtered.prints)
+
+        facts = {"name": self.name, "site": site, "license": self.license}
+        return load_side(Kept(path, facts, dump.counts, filtered, sides, guard), side)
 
     def _read(self, path: Path) -> tuple[Dump, Filtered, splits.Sides[Item]]:
         """Read what the rule of the cut needs: the paper's years, or all and cut in time order."""
@@ -240,61 +220,3 @@ def _locate(name: str, path: str | None, url: str | None) -> Path:
     site = stem.removesuffix(".7z")
     others = (stem, site, f"stackexchange/{site}", f"stackexchange/{stem}") if stem else ()
     return data_path(name, path, others, url)
-
-
-def _require_both(path: Path, card: dict[str, Any], corpora: dict[str, Corpus]) -> None:
-    """Stop where nothing can be asked, or nothing can be retrieved, and say what took it.
-
-    Raises:
-        InputError: with the counts of all filters.
-    """
-    if card["scored_candidates"] and all(corpus.passages for corpus in corpora.values()):
-        return
-    lacking = "the pool is empty" if card["scored_candidates"] else "no question to score"
-    kept, side = card["kept"], card["split"]["side"]
-    if 0 < kept < LEAST_KEPT[side]:
-        few = f"{kept} {'question was' if kept == 1 else 'questions were'} kept"
-        lacking += f", as {few} and the split {side} needs at least {LEAST_KEPT[side]}: some are asked, others answer"
-    took = {**card["filters"], **{f"leak guard, {layer}": n for layer, n in card["leak_guard"].items()}}
-    spelled = ", ".join(f"{reason} {n}" for reason, n in took.items() if n) or "nothing"
-    read = f"read {card['read']['questions']} questions and {card['read']['answers']} answers"
-    raise InputError(f"{path}: {lacking}; {read}, kept {card['kept']}; left out: {spelled}")
-
-
-def _folds(sides: splits.Sides[Item], side: str) -> list[tuple[tuple[Item, ...], tuple[Item, ...]]]:
-    """Return (scored, candidates for the pool) pairs of one side of the data set."""
-    rest, validation = splits.hold_out(sides.train)
-    if side == "test":
-        return [(sides.test, sides.train)]
-    if side == "validation":
-        return [(validation, rest)]
-    even, odd = rest[::2], rest[1::2]
-    return [(even, odd), (odd, even)]
-
-
-def _source(item: Item, site: str) -> Source:
-    link = f"https://{site}/questions/{item.id}" if site else ""
-    return Source(link=link, author=item.author, license=item.license, date=item.date)
-
-
-def _passage(item: Item, site: str) -> Passage:
-    context = f"Question: {item.question}\n\nAnswer: {item.answer}"
-    return Passage(
-        id=content_id(str(item.id), item.question, item.answer),
-        title=item.title,
-        match_text=item.question,
-        context_text=context,
-        source=_source(item, site),
-        answers=item.answers,
-    )
-
-
-def _question(item: Item, site: str, corpus_id: str) -> Question:
-    return Question(
-        id=str(item.id),
-        text=item.question,
-        corpus_id=corpus_id,
-        references=(item.answer,),
-        title=item.title,
-        source=_source(item, site),
-    )
