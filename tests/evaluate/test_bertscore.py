@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from graphcontext.component import instantiate
+from graphcontext.config import compose
 from graphcontext.data.records import Prediction, Question
 from graphcontext.errors import InputError, MissingWeightsError
 from graphcontext.evaluate import bertscore
@@ -134,6 +136,72 @@ def test_t18_signature_names_model_layer_and_no_rescaling(tiny):
     assert name.startswith("tiny_roberta") and len(weights) == 12
     assert signature.endswith("|L2|no-idf|no-rescale|bert-score 0.3.13")
     assert BERTScore("minilm", None, 6).signature.startswith("bertscore_f1|minilm@b9a0018dff09|L6|")
+
+
+BASELINE = {"layer": 2, "precision": 0.25, "recall": 0.5, "f1": 0.4}
+
+
+def test_rescaled_equals_bert_score_with_a_baseline(tiny, tmp_path):
+    bert_score = pytest.importorskip("bert_score")
+    file = tmp_path / "baseline.tsv"
+    file.write_text("LAYER,P,R,F\n0,0.1,0.1,0.1\n1,0.1,0.1,0.1\n2,0.25,0.5,0.4\n3,0.1,0.1,0.1\n")
+    predictions, references = map(list, zip(*TEXTS, strict=True))
+    where = {"model_type": tiny, "num_layers": 2, "batch_size": 1, "device": "cpu", "lang": "en"}
+    p, r, f1 = bert_score.score(
+        predictions, references, rescale_with_baseline=True, baseline_path=str(file), **where
+    )
+    ours = score(BERTScore(tiny, None, 2, rescaled=True, baseline=BASELINE, batch_size=4), *TEXTS)
+    for row, *expected in zip(ours, f1.tolist(), p.tolist(), r.tolist(), strict=True):
+        assert list(row) == ["bertscore_f1_rescaled", "bertscore_p_rescaled", "bertscore_r_rescaled"]
+        assert list(row.values()) == pytest.approx(expected, abs=5e-6)
+
+
+def test_t18_rescaling_moves_chance_to_zero_and_an_empty_side_stays_there(tiny):
+    raw = score(BERTScore(tiny, None, 2), ("install foo", "other words"), ("", "gold"))
+    rescaled = score(BERTScore(tiny, None, 2, True, BASELINE), ("install foo", "other words"), ("", "gold"))
+    for name, value in (("f1", "f1"), ("p", "precision"), ("r", "recall")):
+        b = BASELINE[value]
+        assert rescaled[0][f"bertscore_{name}_rescaled"] == pytest.approx((raw[0][f"bertscore_{name}"] - b) / (1 - b))
+    assert set(rescaled[1].values()) == {0.0}
+    at_chance = {**BASELINE, "f1": raw[0]["bertscore_f1"]}
+    [row] = score(BERTScore(tiny, None, 2, True, at_chance), ("install foo", "other words"))
+    assert row["bertscore_f1_rescaled"] == 0.0
+
+
+def test_raw_and_rescaled_of_one_row_encode_it_once(tiny, monkeypatch):
+    seen, forward = [], bertscore._Encoder._forward
+    monkeypatch.setattr(bertscore, "MEMORY_LIMIT", 0)  # no token vectors are kept
+    monkeypatch.setattr(bertscore._Encoder, "_forward", lambda self, b: seen.append(len(b)) or forward(self, b))
+    texts = [("text", "gold one"), ("other", "gold two")]
+    score(BERTScore(tiny, None, 2), *texts)
+    count = sum(seen)
+    score(BERTScore(tiny, None, 2, True, BASELINE), *texts)
+    assert sum(seen) == count == 4
+
+
+def test_t18_without_a_baseline_of_the_model_and_layer_rescaling_is_refused():
+    with pytest.raises(InputError, match=r"no baseline of minilm at layer 6 is known .* bertscore=roberta_large"):
+        BERTScore("minilm", None, 6, rescaled=True, baseline=None)
+    with pytest.raises(InputError, match=r"no baseline of x at layer 3 is known"):
+        BERTScore("x", None, 3, rescaled=True, baseline=BASELINE)
+    with pytest.raises(InputError, match=r"layer, precision, recall and f1 are needed"):
+        BERTScore("x", None, 3, baseline={"f1": 0.4})
+    config = compose(["metric=[bertscore_f1,bertscore_f1_rescaled]"]).config  # minilm stands in at sample
+    with pytest.raises(InputError, match=r"^metric\.bertscore_f1_rescaled: no baseline of minilm"):
+        instantiate(config["metric"], "metric")
+
+
+def test_t18_the_shipped_baseline_is_bert_scores_and_stands_in_the_signature():
+    config = compose(["metric=[bertscore_f1_rescaled]", "scale=paper"]).config["metric"]["bertscore_f1_rescaled"]
+    metric = instantiate(config, "metric")
+    assert metric.signature.endswith("|L17|no-idf|rescaled by 0.83122575|bert-score 0.3.13")
+    bert_score = pytest.importorskip("bert_score")
+    file = Path(bert_score.__file__).parent / "rescale_baseline" / "en" / "roberta-large.tsv"
+    rows = [line.split(",") for line in file.read_text().splitlines()]
+    [found] = [row for row in rows if row[0] == "17"]
+    assert rows[0] == ["LAYER", "P", "R", "F"]
+    expected = dict(zip(("layer", "precision", "recall", "f1"), map(float, found), strict=True))
+    assert config["baseline"] == expected
 
 
 @pytest.mark.parametrize("names", [("tokenizer.json", "vocab.json", "merges.txt"), ("model.safetensors",)])

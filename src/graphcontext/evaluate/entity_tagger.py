@@ -71,7 +71,7 @@ class EntityTagger:
     def fits(self, sentence: str) -> bool:
         """Tell whether the model can read the whole sentence."""
         loaded = self._load()
-        return len(loaded.tokenizer(sentence)["input_ids"]) <= loaded.max_tokens
+        return len(loaded.tokenizer(sentence, verbose=False)["input_ids"]) <= loaded.max_tokens
 
     def _load(self) -> _Tagger:
         return _load(str(models.resolve(self.model, self.revision)), models.device(self.device))

@@ -12,7 +12,7 @@ from graphcontext.errors import InputError
 from graphcontext.evaluate.entity_tagger import Entity
 from graphcontext.whole import load_tokenizer, load_weights
 
-MARKERS = 4  # tokens that LUKE's tokenizer sets around the two mentions
+MARKS = 20  # tokens that two mentions add: four marks, and what a word falls into that an edge of a mention cuts
 Mentions = tuple[str, Entity, Entity]  # sentence, subject, object
 
 
@@ -81,7 +81,7 @@ class _Luke:
         self.max_tokens = min(self.tokenizer.model_max_length, positions)
 
     def length(self, sentence: str) -> int:
-        return len(self.tokenizer.tokenize(sentence)) + 2 + 2 * MARKERS  # a span's edge can cut a token in two
+        return len(self.tokenizer.backend_tokenizer.encode(sentence).ids) + MARKS
 
     def classify(self, pairs: list[Mentions]) -> list[str]:
         import torch
