@@ -240,10 +240,15 @@ def _choices(composed: Any) -> dict[str, Any]:
 
 
 def _replacements(composed: Any, wanted: dict[str, Any], typed: dict[str, str]) -> dict[str, str]:
-    """Return the choices that the scale replaces, those that the user typed excepted."""
+    """Return the choices that the scale replaces, but for those that the user typed.
+
+    What an option chooses within itself (``extractor@extractor.parts.rebel``) stays or goes with that option.
+    """
     replaced: dict[str, str] = {}
     table = composed.scale.get("replace") or {}
     for key, option in wanted.items():
+        if key.partition("@")[2].partition(".")[0] in wanted:
+            continue
         instead = (table.get(key.partition("@")[0]) or {}).get(option)
         if instead is not None and key not in typed:
             replaced[key] = instead

@@ -180,6 +180,7 @@ def free_models() -> None:
     for module, function in (
         ("graphcontext.retrieve.encoder_model", "free"),
         ("graphcontext.generate.causal_model", "free"),
+        ("graphcontext.generate.seq2seq_model", "free"),
         ("graphcontext.evaluate.bertscore", "release"),
         ("graphcontext.evaluate.spacy_facts", "release"),
         ("graphcontext.evaluate.luke_tacred", "release"),

@@ -1,0 +1,85 @@
+"""Tiny T5 and BART models with a word tokenizer trained on the fly; BART's has REBEL's markers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+TEXT = "how do i list open ports use ss to the answer is here lsof lists files daemon starts services"
+MARKERS = ("<triplet>", "<subj>", "<obj>")
+
+
+def save_tokenizer(folder: Path, markers: Iterable[str] = MARKERS, begins: bool = False) -> Any:
+    """Save and return a tokenizer of words; an input ends in ``</s>`` and, where asked, begins with ``<s>``."""
+    from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    vocabulary = {word: i for i, word in enumerate([*special, *dict.fromkeys(TEXT.split())])}
+    fast = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    fast.add_special_tokens([AddedToken(word, special=True) for word in [*special, *markers]])
+    fast.pre_tokenizer = pre_tokenizers.Whitespace()
+    single = "<s> $A </s>" if begins else "$A </s>"
+    fast.post_processor = processors.TemplateProcessing(
+        single=single, special_tokens=[(s, vocabulary[s]) for s in ("<s>", "</s>")]
+    )
+    names = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=fast, **names)
+    tokenizer.save_pretrained(folder)
+    return tokenizer
+
+
+def save_tiny_bart(folder: Path, seed: int = 0, **changes: Any) -> Path:
+    """Save a BART of one layer each with random weights; its config decodes like that of a summariser."""
+    import torch
+    from transformers import BartConfig, BartForConditionalGeneration
+
+    tokenizer = save_tokenizer(folder, begins=True)
+    config = {
+        "vocab_size": len(tokenizer),
+        "d_model": 16,
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "encoder_attention_heads": 2,
+        "decoder_attention_heads": 2,
+        "encoder_ffn_dim": 32,
+        "decoder_ffn_dim": 32,
+        "max_position_embeddings": 64,
+        "bos_token_id": 0,
+        "pad_token_id": 1,
+        "eos_token_id": 2,
+        "decoder_start_token_id": 0,
+        "forced_eos_token_id": 2,
+        "init_std": 1.0,
+    }
+    torch.manual_seed(seed)
+    model = BartForConditionalGeneration(BartConfig(**config | changes))
+    model.generation_config.max_length = 20
+    model.generation_config.num_beams = 4
+    model.generation_config.early_stopping = True
+    model.save_pretrained(folder)
+    return folder
+
+
+def save_tiny_t5(folder: Path, seed: int = 0, markers: Iterable[str] = MARKERS, **changes: Any) -> Path:
+    """Save a T5 of one layer each with random weights."""
+    import torch
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    tokenizer = save_tokenizer(folder, markers)
+    config = {
+        "vocab_size": len(tokenizer),
+        "d_model": 16,
+        "d_kv": 8,
+        "d_ff": 32,
+        "num_layers": 1,
+        "num_heads": 2,
+        "pad_token_id": 1,
+        "eos_token_id": 2,
+        "decoder_start_token_id": 1,
+        "initializer_factor": 4.0,
+    }
+    torch.manual_seed(seed)
+    T5ForConditionalGeneration(T5Config(**config | changes)).save_pretrained(folder)
+    return folder
