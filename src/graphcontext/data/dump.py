@@ -6,6 +6,7 @@ accepted answer keep their HTML.
 
 from __future__ import annotations
 
+import datetime
 import gzip
 import re
 import zlib
@@ -13,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from graphcontext.data.archive import DumpFiles
 from graphcontext.errors import InputError
@@ -22,6 +23,7 @@ LEFT_OUT = ("no accepted answer", "outside years", "other tags")
 CHUNK = 1 << 18  # bytes fed to the parser at once
 DUPLICATE = "3"  # LinkTypeId of PostLinks.xml: PostId is a duplicate of RelatedPostId
 _MEND = "fetch the file again; a part of a dump is never read as if it were whole"
+Where = tuple[Path, int] | str  # file and row, or the place in words
 
 
 @dataclass(slots=True)
@@ -95,7 +97,7 @@ def read_dump(
         for number, row in enumerate(rows(files.links, "postlinks"), 1):
             if row.get("LinkTypeId") == DUPLICATE:
                 where = (files.links, number)
-                duplicates.append((_int(row, "PostId", where), _int(row, "RelatedPostId", where)))
+                duplicates.append((number_of(row, "PostId", where), number_of(row, "RelatedPostId", where)))
     tag_rows = rows(files.tags, "tags") if files.tags else ()
     return Dump(threads, counts, duplicates, frozenset(row.get("TagName", "") for row in tag_rows))
 
@@ -198,13 +200,13 @@ def _read_posts(
         kind = row.get("PostTypeId")
         if kind == "2":
             counts["answers"] += 1
-            parent = _int(row, "ParentId", where)
+            parent = number_of(row, "ParentId", where)
             if parent not in left_out:
                 kept = threads[parent].answers if parent in threads else waiting.setdefault(parent, [])
                 kept.append(_answer(row, where))
         elif kind == "1":
             counts["questions"] += 1
-            question_id = _int(row, "Id", where)
+            question_id = number_of(row, "Id", where)
             if question_id in threads or question_id in left_out:
                 raise InputError(f"{path}: row {number} repeats question Id {question_id}; {_MEND}")
             answers = waiting.pop(question_id, [])
@@ -223,12 +225,12 @@ def _read_posts(
 
 
 def _reason_to_leave(
-    row: dict[str, str], years: frozenset[int] | None, tags: frozenset[str] | None, where: tuple[Path, int]
+    row: dict[str, str], years: frozenset[int] | None, tags: frozenset[str] | None, where: Where
 ) -> str | None:
     """Return the count that a question falls under when it is not kept, None when it is."""
     if "AcceptedAnswerId" not in row:
         return "no accepted answer"
-    date = _date(row, where)
+    date = check_date(row.get("CreationDate", ""), where)
     if years is not None and not (date and int(date[:4]) in years):
         return "outside years"
     if tags is not None and tags.isdisjoint(split_tags(row.get("Tags", ""))):
@@ -236,11 +238,11 @@ def _reason_to_leave(
     return None
 
 
-def _thread(row: dict[str, str], where: tuple[Path, int], answers: list[Post]) -> Thread:
-    date = _date(row, where)
+def _thread(row: dict[str, str], where: Where, answers: list[Post]) -> Thread:
+    date = check_date(row.get("CreationDate", ""), where)
     return Thread(
-        id=_int(row, "Id", where),
-        accepted_id=_int(row, "AcceptedAnswerId", where),
+        id=number_of(row, "Id", where),
+        accepted_id=number_of(row, "AcceptedAnswerId", where),
         title=row.get("Title", ""),
         html=row.get("Body", ""),
         date=date,
@@ -251,9 +253,9 @@ def _thread(row: dict[str, str], where: tuple[Path, int], answers: list[Post]) -
     )
 
 
-def _answer(row: dict[str, str], where: tuple[Path, int]) -> Post:
-    score = _int(row, "Score", where) if "Score" in row else 0
-    return Post(_int(row, "Id", where), row.get("Body", ""), score, _author(row))
+def _answer(row: dict[str, str], where: Where) -> Post:
+    score = number_of(row, "Score", where) if "Score" in row else 0
+    return Post(number_of(row, "Id", where), row.get("Body", ""), score, _author(row))
 
 
 def _author(row: dict[str, str]) -> str:
@@ -261,19 +263,39 @@ def _author(row: dict[str, str]) -> str:
     return row.get("OwnerDisplayName") or (f"user{row['OwnerUserId']}" if "OwnerUserId" in row else "")
 
 
-def _date(row: dict[str, str], where: tuple[Path, int]) -> str:
-    date = row.get("CreationDate", "")
-    if date and not re.match(r"\d{4}-\d\d-\d\d", date):
-        raise InputError(f"{where[0]}: row {where[1]} has CreationDate={date!r}, expected an ISO 8601 date")
-    return date
+def check_date(date: str, where: Where) -> str:
+    """Return a date, empty where there is none.
 
-
-def _int(row: dict[str, Any], key: str, where: tuple[Path, int]) -> int:
+    Raises:
+        InputError: it is no day of the calendar in ISO 8601.
+    """
+    if not date:
+        return ""
     try:
-        return int(row[key])
-    except (KeyError, ValueError) as fault:
-        got = f"{key}={row[key]!r}" if key in row else f"no {key}"
-        raise InputError(f"{where[0]}: row {where[1]} has {got}, expected an integer") from fault
+        if date[4:5] + date[7:8] == "--":  # 20190501 and 2019-W18-3 are ISO 8601 too, but not what a dump has
+            datetime.date.fromisoformat(date[:10])
+            return date
+    except ValueError:
+        pass
+    raise InputError(f"{_at(where)} has CreationDate={date[:40]!r}, expected an ISO 8601 date")
+
+
+def number_of(row: dict[str, str], key: str, where: Where) -> int:
+    """Return the whole number of a row's attribute.
+
+    Raises:
+        InputError: it is missing or anything else.
+    """
+    text = row.get(key, "")
+    digits = text[1:] if text.startswith("-") else text
+    if len(digits) <= 18 and digits.isdecimal() and digits.isascii():
+        return int(text)
+    got = f"{key}={text[:40]!r}" if key in row else f"no {key}"
+    raise InputError(f"{_at(where)} has {got}, expected an integer")
+
+
+def _at(where: Where) -> str:
+    return where if isinstance(where, str) else f"{where[0]}: row {where[1]}"
 
 
 def _open(path: Path) -> BinaryIO:

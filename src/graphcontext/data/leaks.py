@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+
 from graphcontext.data.splits import Dated
 
 Item = TypeVar("Item", bound=Dated)
@@ -106,6 +108,36 @@ def guard(
         taken[layer] = len(left) - len(safe)
         left = safe
     return tuple(left), taken
+
+
+def near_duplicates(scored: Sequence[Any], candidates: Sequence[Any], least: float) -> set[Any]:
+    """Return the ids of the candidates whose ``question`` or ``answer`` is nearly that of a scored item.
+
+    Two texts are nearly one where the Jaccard index of their sets of normalised words, |A ∩ B| / |A ∪ B|, is at
+    least ``least``. Empty texts are never near.
+    """
+    found: set[Any] = set()
+    for part in ("question", "answer"):
+        texts = [set(normalise(getattr(item, part)).split()) for item in (*candidates, *scored)]
+        words = _incidence(texts)
+        ours, theirs = words[: len(candidates)], words[len(candidates) :]
+        common = (ours @ theirs.T).tocoo()  # (n_candidates, n_scored): words in common, zeros left out
+        sizes = np.array([len(text) for text in texts])
+        either = sizes[common.row] + sizes[len(candidates) + common.col] - common.data
+        near = common.row[common.data / either >= least]
+        found |= {candidates[i].id for i in near.tolist()}
+    return found
+
+
+def _incidence(texts: Sequence[set[str]]) -> Any:
+    """Return which text holds which word, int32 (n_texts, n_words)."""
+    from scipy.sparse import csr_matrix
+
+    column = {word: n for n, word in enumerate(sorted(set().union(*texts)))}
+    indices = [column[word] for text in texts for word in text]
+    indptr = np.cumsum([0, *map(len, texts)])
+    shape = (len(texts), max(1, len(column)))
+    return csr_matrix((np.ones(len(indices), np.int32), indices, indptr), shape=shape)
 
 
 def _equal(prints: Sequence[Fingerprint], key: str) -> list[tuple[Any, Any]]:

@@ -56,6 +56,12 @@ def check_side(side: str) -> None:
         raise InputError(f"split={side}: no such side{rule}")
 
 
+def check_limit(limit: int | None) -> None:
+    """Check the number of scored questions."""
+    if limit is not None and limit < 1:
+        raise InputError(f"dataset.limit={limit}; allowed: null (all) or a whole number from 1")
+
+
 def select(questions: Iterable[Question], limit: int | None, seed: int) -> tuple[Question, ...]:
     """Return the ``limit`` scored questions of one seed, in id order; the subsets of one seed are nested.
 

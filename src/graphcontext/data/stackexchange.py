@@ -86,8 +86,7 @@ class StackExchange:
         plan: dict[str, Any] | None,
     ) -> None:
         splits.check_split(split, side)
-        if limit is not None and limit < 1:
-            raise InputError(f"dataset.limit={limit}; allowed: null (all) or a whole number from 1")
+        splits.check_limit(limit)
         for key, years in (("train_years", train_years), ("test_years", test_years)):
             if len(years) != 2 or years[0] > years[1]:
                 raise InputError(f"dataset.{key}={list(years)}; allowed: [first, last] year, first <= last")
@@ -121,14 +120,14 @@ class StackExchange:
             MissingDataError: the dump is not on this machine.
             InputError: it is a dump of another site.
         """
-        path = _locate(config["name"], config.get("path"), config.get("archive_url"))
-        files = archive.source_files(path)
+        path = cls._locate(config["name"], config.get("path"), config.get("archive_url"))
+        files = cls._stored(path)
         check_site(files[0], config.get("site"), config["name"])
         hashes = [(file.name.lower(), models.hash_file(file)) for file in files]
         if hashes[0][0].endswith(".7z"):
             hashes = [(".7z", hashes[0][1])]
         content = hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
-        return {"content": content, "site": config.get("site") or site_of(path)}
+        return {"content": content, "site": config.get("site") or cls._site_of(path)}
 
     def select(self, questions: Sequence[Question]) -> tuple[Question, ...]:
         """Return the questions that are scored: ``limit`` of them, drawn by ``seed``, in id order."""
@@ -147,8 +146,8 @@ class StackExchange:
         """
         side = side or self.side
         splits.check_side(side)
-        path = _locate(self.name, self.path, self.archive_url)
-        site = self.site or site_of(path)
+        path = self._locate(self.name, self.path, self.archive_url)
+        site = self.site or self._site_of(path)
         dump, filtered, sides = self._read(path)
 
         def guard(scored: Sequence[Item], candidates: Sequence[Item]) -> tuple[Sequence[Item], Counter[str]]:
@@ -159,20 +158,14 @@ class StackExchange:
 
     def _read(self, path: Path) -> tuple[Dump, Filtered, splits.Sides[Item]]:
         """Read what the rule of the cut needs: the paper's years, or all and cut in time order."""
-        source = archive.source_files(path)[0]
+        source = self._stored(path)[0]
         check_site(source, self.site, self.name)
-        if self.archive_sha1 and source.suffix.lower() == ".7z":
+        if self.archive_sha1 and source.suffix.lower() in (".7z", ".csv"):
             archive.check_sha1(source, self.archive_sha1)
-        files = archive.dump_files(path)
-        tags = None if self.tags is None else frozenset(self.tags)
         by_time = self.split == "last_quarter"
         spans = (self.train_years, self.test_years)
         years = frozenset(year for first, last in spans for year in range(first, last + 1))
-        try:
-            dump = read_dump(files, None if by_time else years, tags)
-        except InputError:
-            archive.discard(path)
-            raise
+        dump = self._dump(path, None if by_time else years)
         self._check_tags(dump)
         filtered = filter_threads(dump, self.rules)
         if by_time:
@@ -184,10 +177,34 @@ class StackExchange:
             n_train = len(filtered.items) - n_test
             needed = f"{splits.LEAST} are needed on each side"
             why = f"the paper's years keep {n_train} and {n_test} questions, {needed}"
-            dump = read_dump(files, None, tags)
+            dump = self._dump(path, None)
             filtered = filter_threads(dump, self.rules)
+            why = why if any(item.date for item in filtered.items) else "no dates"
             sides = splits.last_quarter(filtered.items, why)
         return dump, filtered, sides
+
+    @classmethod
+    def _locate(cls, name: str, path: str | None, url: str | None) -> Path:
+        stem = url.rsplit("/", 1)[-1] if url else ""
+        site = stem.removesuffix(".7z")
+        others = (stem, site, f"stackexchange/{site}", f"stackexchange/{stem}") if stem else ()
+        return data_path(name, path, others, url)
+
+    @classmethod
+    def _site_of(cls, path: Path) -> str:
+        return site_of(path)
+
+    @classmethod
+    def _stored(cls, path: Path) -> list[Path]:
+        return archive.source_files(path)
+
+    def _dump(self, path: Path, years: frozenset[int] | None) -> Dump:
+        files = archive.dump_files(path)
+        try:
+            return read_dump(files, years, None if self.tags is None else frozenset(self.tags))
+        except InputError:
+            archive.discard(path)
+            raise
 
     def _check_tags(self, dump: Dump) -> None:
         for tag in self.tags or ():
@@ -197,7 +214,8 @@ class StackExchange:
 
 def site_of(path: Path) -> str:
     """Return the site that a folder's or archive's name is (``askubuntu.com``), empty where it is none."""
-    name = path.parent.name if path.name.lower().startswith("posts.xml") else path.name
+    is_part = path.name.lower().startswith("posts.xml") or path.suffix.lower() == ".csv"
+    name = path.parent.name if is_part else path.name
     name = name[:-3] if name.lower().endswith(".7z") else name
     return name if "." in name.strip(".") else ""
 
@@ -213,10 +231,3 @@ def check_site(path: Path, site: str | None, name: str) -> None:
         raise InputError(
             f"{path} is a dump of {named}, but dataset={name} is of {site}; read it as dataset=stackexchange"
         )
-
-
-def _locate(name: str, path: str | None, url: str | None) -> Path:
-    stem = url.rsplit("/", 1)[-1] if url else ""
-    site = stem.removesuffix(".7z")
-    others = (stem, site, f"stackexchange/{site}", f"stackexchange/{stem}") if stem else ()
-    return data_path(name, path, others, url)
