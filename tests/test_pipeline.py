@@ -115,7 +115,7 @@ def test_t02_a_run_needs_no_network_and_its_folder_is_whole(tmp_path: Path) -> N
     run = execute(config(), tmp_path, quiet=True)  # sockets are blocked in the whole session
     names = {p.name for p in run.path.iterdir()}
     lines = {f"{n}.jsonl" for n in ("questions", "rankings", "contexts", "predictions", "scores", "calls")}
-    assert names == lines | {"config.yaml", "manifest.json", "metrics.json", "card.json"}
+    assert names == lines | {"config.yaml", "manifest.json", "metrics.json", "card.json", "rankings.trec"}
     ids = [q.id for q in run.questions()]
     assert len(ids) == len(set(ids)) == 10
     for records in (run.rankings(), run.contexts(), run.predictions()):

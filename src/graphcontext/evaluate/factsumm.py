@@ -9,7 +9,7 @@ from graphcontext.data.records import Context, Prediction, Question, Ranking
 from graphcontext.enhance.triples import Triple
 from graphcontext.evaluate.pairs import answer_pairs, best_reference, distinct_texts
 
-NAMES = ("factsumm", "factsumm_f1")
+NAMES = ("factsumm", "factsumm_f1", "factsumm_comparable")
 
 
 def comparable(source: Collection[Triple], summary: Collection[Triple]) -> tuple[set[Triple], set[Triple]]:
@@ -19,18 +19,18 @@ def comparable(source: Collection[Triple], summary: Collection[Triple]) -> tuple
     return {f for f in source if f[:2] in in_summary}, {f for f in summary if f[:2] in in_source}
 
 
-def fact_scores(source: Collection[Triple], summary: Collection[Triple]) -> tuple[float, float]:
-    """Return (fact score, F1) over the comparable facts; both 0 where there is none.
+def fact_scores(source: Collection[Triple], summary: Collection[Triple]) -> tuple[float, float, float]:
+    """Return (fact score, F1, 1) over the comparable facts; all 0 where there is none.
 
     >>> gold = [("ss", "lists", "sockets"), ("ss", "lists", "ports"), ("apt", "installs", "ss")]
     >>> fact_scores(gold, [("ss", "lists", "sockets"), ("ss", "lists", "files"), ("ss", "is", "old")])
-    (0.5, 0.5)
+    (0.5, 0.5, 1.0)
     """
     kept_source, kept_summary = comparable(source, summary)
     if not kept_summary:
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
     n_common = len(kept_source & kept_summary)
-    return n_common / len(kept_summary), 2 * n_common / (len(kept_source) + len(kept_summary))
+    return n_common / len(kept_summary), 2 * n_common / (len(kept_source) + len(kept_summary)), 1.0
 
 
 class FactSumm:
@@ -44,7 +44,8 @@ class FactSumm:
     0 where no fact is comparable, so for a failed or empty answer too. Facts are equal where all three parts
     are, letter for letter as the extractor gives them. With several references the best fact score counts.
 
-    Emits ``factsumm``, the package's definition (factsumm 0.1.5) and the table's value, and ``factsumm_f1``.
+    Emits ``factsumm``, the package's definition (factsumm 0.1.5) and the table's value, ``factsumm_f1``, and
+    ``factsumm_comparable``: 1 where a fact is comparable, else 0, so that zeros of both kinds can be told apart.
 
     Differs from the paper: it calls the score macro-F1, the package gives a ratio that is a precision over
     comparable facts; ``factsumm_f1`` is ours, beside it. The score is of the extractor as much as of the
