@@ -8,6 +8,7 @@ import io
 import json
 import re
 import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from graphcontext.files import write_atomic
@@ -25,11 +26,15 @@ ESCAPES = {"\\": "\\\\", "|": "\\|", "*": "\\*", "`": "\\`", "](": "]\\("}
 TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
-def to_markdown(result: TableResult) -> str:
+def to_markdown(result: TableResult, sections: Sequence[str] = ()) -> str:
     """Return the table as Markdown that also reads in a terminal of 120 columns.
 
     One block per data set and metric, ours beside the paper's; columns that hold nothing are left out. A
     reason that would break the width becomes a numbered note.
+
+    Args:
+        result: the table.
+        sections: Markdown of further sections, before the notes.
     """
     notes = text.Notes(result)
     facts = " · ".join(f"{k} {v}" for k, v in (("scale", result.scale), ("table", result.table)))
@@ -43,6 +48,7 @@ def to_markdown(result: TableResult) -> str:
         for metric in result.metrics:
             if result.block(column, metric):
                 parts.append(_block(result, column, metric, notes))
+    parts += sections
     if notes.lines:
         parts.append("Notes\n\n" + "\n".join(_note(i, note) for i, note in enumerate(notes.lines, 1)))
     return "\n\n".join(parts) + "\n"
@@ -67,8 +73,13 @@ def to_csv(result: TableResult) -> str:
     return f"# {text.generated_by(result)}\n{stream.getvalue()}"
 
 
-def to_json(result: TableResult) -> str:
-    """Return ``{"generated", "table", "scale", …, "footnotes", "cells"}``, one cell a line, all digits."""
+def to_json(result: TableResult, more: Mapping[str, object] | None = None) -> str:
+    """Return ``{"generated", "table", "scale", …, "footnotes", "cells"}``, one cell a line, all digits.
+
+    Args:
+        result: the table.
+        more: further keys of a table of another kind (a sweep's points).
+    """
 
     def dump(value: object) -> str:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -85,29 +96,43 @@ def to_json(result: TableResult) -> str:
         "columns": [dataclasses.asdict(column) for column in result.columns],
         "metrics": [dataclasses.asdict(metric) for metric in result.metrics],
         "footnotes": list(result.footnotes),
+        **(more or {}),
     }
     fields = ",\n ".join(f"{dump(key)}: {dump(value)}" for key, value in head.items())
     cells = ",\n  ".join(dump(dataclasses.asdict(cell)) for cell in _ordered(result))
     return f'{{{fields},\n "cells": [\n  {cells}\n ]\n}}\n'
 
 
-def write(result: TableResult, stem: Path) -> tuple[Path, str]:
+def write(
+    result: TableResult,
+    stem: Path,
+    sections: Sequence[str] = (),
+    more: Mapping[str, object] | None = None,
+    picture: Callable[[], bytes] | None = None,
+) -> tuple[Path, str]:
     """Write ``stem``.md, .csv, .tex, .png and .json, each at once or not at all.
 
     The JSON is written last: where it already has this content, the other files are this table's, and stay.
+
+    Args:
+        result: the table.
+        stem: path of the files without ending.
+        sections: Markdown of further sections.
+        more: further keys of the JSON; they hold all that the sections and the picture show.
+        picture: draws another PNG than ours with intervals beside the paper's.
 
     Returns:
         The path of the Markdown file and its content.
     """
     md, csv_, tex, png, json_ = (stem.parent / f"{stem.name}{end}" for end in (".md", ".csv", ".tex", ".png", ".json"))
-    content = to_json(result)
+    content = to_json(result, more)
     if all(p.is_file() for p in (md, csv_, tex, png, json_)) and json_.read_text(encoding="utf-8") == content:
         return md, md.read_text(encoding="utf-8")
-    markdown = to_markdown(result)
+    markdown = to_markdown(result, sections)
     write_atomic(md, markdown)
     write_atomic(csv_, to_csv(result))
     write_atomic(tex, to_tex(result))
-    write_atomic(png, to_png(result))
+    write_atomic(png, picture() if picture else to_png(result))
     write_atomic(json_, content)
     return md, markdown
 
@@ -118,6 +143,16 @@ def escape_markdown(words: str) -> str:
     for character, escaped in ESCAPES.items():
         words = words.replace(character, escaped)
     return TAG.sub("&lt;", words)
+
+
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], n_left: int = 1) -> str:
+    """Return a Markdown table padded to equal width: ``n_left`` columns left, the others right; texts are escaped."""
+    lines = [list(heads), *map(list, rows)]
+    widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(heads))]
+    sides = ["<"] * n_left + [">"] * (len(heads) - n_left)
+    rule = [":" + "-" * (w - 1) if s == "<" else "-" * (w - 1) + ":" for w, s in zip(widths, sides)]
+    lines.insert(1, rule)
+    return "\n".join("| " + " | ".join(f"{v:{s}{w}}" for v, s, w in zip(line, sides, widths)) + " |" for line in lines)
 
 
 def _block(result: TableResult, column: Column, metric: Measure, notes: text.Notes) -> str:

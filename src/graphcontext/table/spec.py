@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,8 @@ from graphcontext.errors import InputError, did_you_mean
 from graphcontext.table.cells import UNITS
 
 KINDS = ("untrained", "supervised")
-TABLE_KINDS = ("scores", "card")  # each is a module of this package
+# each kind of table is a module of this package
+TABLE_KINDS = ("scores", "sweep", "histogram", "examples", "context", "prompts", "settings", "card")
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,9 @@ class Spec:
         tolerance: ``close``, on the paper's scale.
         baseline: row that the others are tested against.
         paper_choices: group → what the paper's rows use.
-        kind: ``scores``, or ``card`` for data set statistics.
+        kind: a module of this package: ``scores``, ``sweep``, ``histogram``, ``examples``, ``context``, ``prompts``,
+            ``settings``, ``ratings``, or ``card`` for data set statistics.
+        view: what that kind shows; its module says which keys.
     """
 
     name: str
@@ -60,6 +64,23 @@ class Spec:
     paper_choices: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     kind: str = "scores"
+    view: dict[str, Any] = field(default_factory=dict)
+
+    def viewed(self) -> dict[str, Any]:
+        """Return ``view`` with the defaults of the kind, its module's ``VIEW``; ``...`` marks what must be given.
+
+        Raises:
+            InputError: an unknown or a missing key.
+        """
+        defaults = getattr(importlib.import_module(f"graphcontext.table.{self.kind}"), "VIEW", {})
+        for key in self.view:
+            if key not in defaults:
+                raise InputError(f"table {self.name}: view.{key}: no such key{did_you_mean(key, defaults)}")
+        found = {**defaults, **self.view}
+        missing = [key for key, value in found.items() if value is ...]
+        if missing:
+            raise InputError(f"table {self.name}: kind {self.kind} needs view.{missing[0]}")
+        return found
 
 
 def load_spec(name: str, config_dir: str | None = None) -> Spec:
@@ -110,6 +131,7 @@ def _check_spec(spec: Spec, where: str, config_dir: str | None) -> None:
     for what, name, names_allowed in allowed:
         if name not in names_allowed:
             raise InputError(f"{what} {name!r} is unknown{did_you_mean(str(name), names_allowed)}")
+    spec.viewed()
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise InputError(f"{where}: two rows are named {twice[0]}")

@@ -1,0 +1,79 @@
+"""Tables of kind ``settings``: what the paper says of each hyperparameter, and what the config sets (gcg/t5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from graphcontext.data.card import escaped
+from graphcontext.errors import InputError, did_you_mean
+from graphcontext.table import expand, page
+from graphcontext.table.cells import Made
+from graphcontext.table.render import markdown_table
+
+VIEW = {"settings": ...}
+ABSENT = "not run (nothing is trained here yet)"
+
+
+def make(wish: expand.Request, config_dir: str | None, root: Path, quiet: bool) -> Made:
+    """Write one line per setting of ``view.settings``: label, the paper's value, ours at the paper's and this scale.
+
+    A setting names the ``key`` in the composed config of the table's first row; one without a key says why in
+    ``ours``. Nothing is run.
+    """
+    view = wish.spec.viewed()
+    row = next(row for row in wish.spec.rows if row.experiment)
+    cell = [f"experiment={row.experiment}", *row.overrides]
+    used = expand.compose_cached(wish.overrides, cell, config_dir, lenient=True, root=root).config
+    paper = expand.compose_cached(["scale=paper"], cell, config_dir, root=root).config
+    scale = used["scale"]["name"]
+    heads = ["setting", "paper", "scale=paper"] + ([f"scale={scale}"] if scale != "paper" else []) + ["key"]
+    rows, data = [], []
+    for setting in view["settings"]:
+        known = _setting(wish.spec.name, setting)
+        ours, here = (_value(config, known["key"], wish.spec.name) for config in (paper, used))
+        ours, here = (known["ours"] or ABSENT,) * 2 if known["key"] is None else (ours, here)
+        shown = [known["label"], known["paper"], ours] + ([here] if scale != "paper" else []) + [known["key"] or "–"]
+        rows.append([escaped(str(value)) for value in shown])
+        data.append(
+            {
+                "label": known["label"],
+                "key": known["key"],
+                "reported": known["paper"],
+                "paper_scale": ours,
+                "here": here,
+            }
+        )
+    words = ["graphcontext table", wish.spec.name, *expand.shown(wish.overrides)]
+    command = " ".join(words)
+    parts = [*page.head(command, wish.spec.title, f"scale {scale}", f"table {wish.spec.name}", wish.spec.paper)]
+    parts.append(markdown_table(heads, rows, n_left=len(heads)))
+    if wish.spec.notes:
+        parts.append("Notes\n\n" + "\n".join(f"{i}. {escaped(note)}" for i, note in enumerate(wish.spec.notes, 1)))
+    stem = root / "results" / scale / f"{wish.spec.name}{wish.suffix}"
+    about = {"table": wish.spec.name, "title": wish.spec.title, "scale": scale, "generated": command}
+    path, markdown = page.write_files(
+        stem, "\n\n".join(parts) + "\n", about | {"footnotes": list(wish.spec.notes), "cells": [], "settings": data}
+    )
+    return Made(path, markdown, None, 0)
+
+
+def _setting(table: str, given: dict[str, Any]) -> dict[str, Any]:
+    known = {"label": None, "key": None, "paper": "not stated", "ours": None}
+    for key in given:
+        if key not in known:
+            raise InputError(f"table {table}: view.settings: no such key {key!r}{did_you_mean(key, known)}")
+    return {**known, **given}
+
+
+def _value(config: dict[str, Any], key: str | None, table: str) -> Any:
+    """Return the value at a dotted key, by its model or class where it is a component."""
+    node: Any = config
+    for part in key.split(".") if key else ():
+        if not isinstance(node, dict) or part not in node:
+            hint = did_you_mean(part, node) if isinstance(node, dict) else ""
+            raise InputError(f"table {table}: view.settings: the config has no {key}{hint}")
+        node = node[part]
+    if isinstance(node, dict):
+        return node.get("model") or str(node.get("_target_", "")).rpartition(".")[2]
+    return "null" if node is None else node
