@@ -20,6 +20,7 @@ VERBS = {
     "ask": '"question": one answer, with its context, sources and scores',
     "show": "RUN [RUN …] [--item ID] [--html FILE]: what happened to each item",
     "compare": "RUN RUN: config diff, paired differences with interval and p, items won and lost",
+    "claims": "[PAPER]: each ordering that a paper states, tested on what is done; nothing is run",
     "prepare": "[PAPER/ID]: fetch, verify and convert data and models",
     "plan": "[PAPER/ID]: runs, calls, tokens, VRAM, disk and hours, before spending any",
     "doctor": "[PAPER/ID]: what a run needs, each ✓ or ✗ with the mend",

@@ -84,6 +84,19 @@ def compare(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     return 0
 
 
+def claims(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
+    """``claims [PAPER]``: what a paper states, tested on what is done; nothing is run."""
+    from pathlib import Path
+
+    from graphcontext.table.claims_page import judge_all
+
+    _no_overrides("claims", overrides)
+    shown = judge_all(_one_name("claims", names, "PAPER") if names else None, flags.config_dir, Path("."))
+    print(shown.markdown)
+    print(f"claims: {shown.path}")
+    return 0
+
+
 def prepare(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     """``prepare [PAPER/ID]``: the embedded models, or everything that a table or run needs."""
     from graphcontext import prepare as fetch

@@ -8,6 +8,7 @@ from pathlib import Path
 from graphcontext.component import fingerprint, instantiate
 from graphcontext.config import Composed, compose, conf_dirs, groups, options
 from graphcontext.errors import InputError
+from graphcontext.table.claims import read_claims
 from graphcontext.table.expand import cells, request
 from graphcontext.table.spec import load_spec
 
@@ -39,6 +40,10 @@ def validate_all(config_dir: str | None = None) -> tuple[int, list[str]]:
             count, found = _check_table(name, scale, config_dir)
             checked += count
             faults += [f"table {name} scale={scale}: {fault}" for fault in found]
+    for name in _options("claims", config_dir):
+        read, wrong = read_claims(name, config_dir)
+        checked += len(read.claims) if read else 0
+        faults += wrong
     return checked, faults + _first_lines(config_dir)
 
 
