@@ -14,7 +14,7 @@ from graphcontext.config import Composed
 from graphcontext.errors import GraphContextError, InputError
 from graphcontext.manifest import library_version
 from graphcontext.models import home, resolve
-from graphcontext.prepare import missing_adapters, needed_models
+from graphcontext.prepare import missing_adapters, needed_models, unnamed_models
 
 LEAST_DISK_GIB = 2.0
 
@@ -89,6 +89,8 @@ def _models(composed: Composed) -> Iterable[Line]:
             yield Line(False, f"model {model}: {error}", "graphcontext prepare, with the same words")
         else:
             yield Line(True, f"model {model}")
+    for name in unnamed_models(composed.config):
+        yield Line(False, f"model of {name}: none is public", "train one, and name its folder (generator.model=FOLDER)")
     for adapter in missing_adapters(composed.config):
         mend = "train it, or llm.adapter=FOLDER (null: the base model)"
         yield Line(False, f"adapter {adapter}: no such folder", mend)

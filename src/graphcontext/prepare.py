@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from graphcontext.component import used
+from graphcontext.component import locate, used
 from graphcontext.config import Composed
 from graphcontext.data.card import card_markdown
 from graphcontext.data.tokenizer import WORDS
@@ -110,9 +110,16 @@ def needed_models(config: dict[str, Any]) -> list[tuple[str, str | None]]:
     return list(dict.fromkeys((str(n["model"]), n.get("revision")) for n in nodes))
 
 
+def unnamed_models(config: dict[str, Any]) -> list[str]:
+    """Return the classes that cannot do without a model, as they say (``needs_model``), and whose ``model`` is null."""
+    classes = [locate(node["_target_"]) for node in used(config) if node.get("model") is None]
+    return [cls.__name__ for cls in classes if getattr(cls, "needs_model", False)]
+
+
 def missing_models(config: dict[str, Any]) -> list[str]:
     """Return the models and adapters of this config that are not on this machine."""
-    missing = [model for model, revision in needed_models(config) if not is_available(model, revision)]
+    missing = [f"{name} has no public ones" for name in unnamed_models(config)]
+    missing += [model for model, revision in needed_models(config) if not is_available(model, revision)]
     return missing + [f"adapter {adapter}" for adapter in missing_adapters(config)]
 
 
@@ -144,6 +151,9 @@ def check_ready(config: dict[str, Any]) -> None:
             f"llm.adapter={adapter}: no such adapter here; train it with: graphcontext train experiment={adapter} "
             "(this version has no train yet), or llm.adapter=FOLDER, or llm.adapter=null for the base model"
         )
+    for name in unnamed_models(config):
+        mend = "train them, and name their folder (generator.model=FOLDER)"
+        raise MissingWeightsError(f"no weights: {name} has no public ones; {mend}")
     missing = missing_models(config)
     if missing:
         raise MissingWeightsError(f"no weights: {', '.join(missing)}; fetch models with: graphcontext prepare")

@@ -14,13 +14,12 @@ from graphcontext.errors import InputError
 from graphcontext.generate.extractive import (
     Pool,
     Pools,
-    extract,
     paragraphs,
     similarities,
+    summaries,
     thread_answers,
     words,
 )
-from graphcontext.generate.llm import failed
 
 _ADVICE = re.compile(
     r"\b(?:please|pls) (?:check|try|use|see)|\byou (?:should|can|could|need to|have to|must)\b|\bcheck out\b"
@@ -89,14 +88,8 @@ class AnswerBot:
         self, questions: Sequence[Question], contexts: Sequence[Context], corpora: dict[str, Corpus]
     ) -> list[Prediction]:
         """Return one summary per question; ``empty`` where no thread with an answer was retrieved."""
-        predictions = []
-        for question, context in zip(questions, contexts, strict=True):
-            if context.status == "failed":
-                predictions.append(failed(question, f"context: {context.reason}"))
-                continue
-            chosen = self._summarise(question, context, self._pools.of(corpora[question.corpus_id]))
-            predictions.append(extract(question, within(chosen, self.max_words), "\n\n"))
-        return predictions
+        pools = self._pools.of_each(questions, corpora)
+        return summaries(questions, contexts, pools, self._summarise, "\n\n")
 
     def _summarise(self, question: Question, context: Context, pool: Pool) -> list[str]:
         candidates = candidate_paragraphs(thread_answers(context, pool))
@@ -109,7 +102,7 @@ class AnswerBot:
         best = sorted(range(len(texts)), key=lambda i: (-scores[i], i))[: self.n_candidates]
         scaled = min_max(scores[best])
         picked = mmr(scaled, between[np.ix_(best, best)], self.n_paragraphs, self.mmr_lambda)
-        return [texts[best[i]] for i in picked]
+        return within([texts[best[i]] for i in picked], self.max_words)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
-"""What AnswerBot and TechSumBot share: candidate texts, word statistics of a pool, similarity, redundancy."""
+"""What AnswerBot, GenQA and TechSumBot share: answers of retrieved threads, word statistics of a pool, similarity."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphcontext.data.records import Answer, Context, Corpus, Passage, Prediction, Question
+from graphcontext.generate.llm import failed
 
 _WORD = re.compile(r"\w[\w+#./-]*[\w+#]|\w")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'(`])")
@@ -23,6 +24,7 @@ their this that these those there here what which who how when where why not no 
 into out up down over about am any some all
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
+NO_ANSWER = "no answer in the retrieved threads"
 
 
 def words(text: str) -> list[str]:
@@ -93,6 +95,10 @@ class Pools:
     def __init__(self) -> None:
         self._known: dict[str, Pool] = {}
 
+    def of_each(self, questions: Sequence[Question], corpora: dict[str, Corpus]) -> list[Pool]:
+        """Return the pool that each question is answered from."""
+        return [self.of(corpora[question.corpus_id]) for question in questions]
+
     def of(self, corpus: Corpus) -> Pool:
         """Return the pool of a corpus, made once."""
         if corpus.id not in self._known:
@@ -100,18 +106,43 @@ class Pools:
         return self._known[corpus.id]
 
 
-def thread_answers(context: Context, pool: Pool) -> list[Answer]:
-    """Return the answers of the threads that a context shows, in its order, best votes first in a thread.
+def threads(context: Context, pool: Pool) -> list[tuple[Answer, ...]]:
+    """Return the answers of each thread that a context shows, in its order.
 
     Units that are no passage (triple sentences) are passed over. A passage without answers gives its text.
     """
-    found: list[Answer] = []
-    for source in dict.fromkeys(unit.source for unit in context.units):
-        passage = pool.by_id.get(source)
-        if passage is not None:
-            own = passage.answers or (Answer(passage.context_text),)
-            found += sorted(own, key=lambda a: (-a.votes, not a.accepted))
-    return found
+    sources = dict.fromkeys(unit.source for unit in context.units)
+    passages = [pool.by_id[source] for source in sources if source in pool.by_id]
+    return [passage.answers or (Answer(passage.context_text),) for passage in passages]
+
+
+def thread_answers(context: Context, pool: Pool) -> list[Answer]:
+    """Return the answers of the threads that a context shows, in its order, best votes first in a thread."""
+    return [a for own in threads(context, pool) for a in sorted(own, key=lambda a: (-a.votes, not a.accepted))]
+
+
+def best_answers(context: Context, pool: Pool) -> list[Answer]:
+    """Return one answer of each thread that a context shows, in its order: the accepted one, else by votes."""
+    return [min(own, key=lambda a: (not a.accepted, -a.votes)) for own in threads(context, pool)]
+
+
+def summaries(
+    questions: Sequence[Question],
+    contexts: Sequence[Context],
+    pools: Sequence[Pool],
+    choose: Callable[[Question, Context, Pool], Sequence[str]],
+    separator: str,
+) -> list[Prediction]:
+    """Return one prediction per question made of the texts that ``choose`` takes from its retrieved threads.
+
+    A question whose context failed is a failed prediction; one for which nothing is chosen is an empty one.
+    """
+    return [
+        failed(question, f"context: {context.reason}")
+        if context.status == "failed"
+        else extract(question, choose(question, context, pool), separator)
+        for question, context, pool in zip(questions, contexts, pools, strict=True)
+    ]
 
 
 def similarities(query: str, texts: Sequence[str], pool: Pool, encoder: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -131,6 +162,6 @@ def extract(question: Question, chosen: Sequence[str], separator: str) -> Predic
     """Return the prediction made of chosen texts; ``empty`` where there is none."""
     text = separator.join(chosen)
     status = "ok" if text else "empty"
-    reason = None if text else "no answer in the retrieved threads"
+    reason = None if text else NO_ANSWER
     n_words = len(text.split())
     return Prediction(question.id, question.text, text, question.references, n_words, status, reason)

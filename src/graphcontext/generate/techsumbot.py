@@ -12,13 +12,12 @@ from graphcontext.errors import InputError
 from graphcontext.generate.extractive import (
     Pool,
     Pools,
-    extract,
     sentences,
     similarities,
+    summaries,
     thread_answers,
     words,
 )
-from graphcontext.generate.llm import failed
 
 
 class TechSumBot:
@@ -73,14 +72,8 @@ class TechSumBot:
         self, questions: Sequence[Question], contexts: Sequence[Context], corpora: dict[str, Corpus]
     ) -> list[Prediction]:
         """Return one summary per question; ``empty`` where no thread with an answer was retrieved."""
-        predictions = []
-        for question, context in zip(questions, contexts, strict=True):
-            if context.status == "failed":
-                predictions.append(failed(question, f"context: {context.reason}"))
-                continue
-            chosen = self._summarise(question, context, self._pools.of(corpora[question.corpus_id]))
-            predictions.append(extract(question, chosen, "\n"))
-        return predictions
+        pools = self._pools.of_each(questions, corpora)
+        return summaries(questions, contexts, pools, self._summarise, "\n")
 
     def _summarise(self, question: Question, context: Context, pool: Pool) -> list[str]:
         every = dict.fromkeys(s for answer in thread_answers(context, pool) for s in sentences(answer.text))
