@@ -57,6 +57,9 @@ def test_a_model_without_bos_gets_none(make_tiny_llama):
 def test_without_a_template_messages_are_joined(make_tiny_llama):
     model = loaded(make_tiny_llama(template=None))
     assert words(model, model.encode(USER, True)) == "<s> list the ports <unk> <unk>"  # "Answer", ":"
+    system = [{"role": "system", "content": "use ss"}, *USER]  # GPT-NeoX and other models that are no chat models
+    for system_role in (True, False):
+        assert words(model, model.encode(system, system_role)) == "<s> use ss list the ports <unk> <unk>"
 
 
 def test_a_template_without_system_role_gets_the_system_text_in_the_first_user_message():
