@@ -285,7 +285,7 @@ def _short(value: Any) -> str:
 
 
 def _kinds(reason: str | None) -> list[str]:
-    """Return the kinds of a context's reasons, without numbers: ``extraction failed: parse``."""
+    """Return the kinds of a record's reasons, without how many passages: ``extraction failed: parse``."""
     return [re.sub(r" for \d+ of \d+ passages", "", part) for part in (reason or "").split("; ") if part]
 
 
@@ -302,13 +302,14 @@ def lost(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def facts(job: _Job) -> dict[str, Any]:
     """Return what must stand under a number: pool size, graph, fall-backs, cut units, extraction faults."""
     n_tokens = sum(c.n_tokens for c in job.contexts)
+    said = [*job.contexts, *(p for p in job.predictions if p.status != "failed")]
     found: dict[str, Any] = {
         "n_passages": sum(len(c.passages) for c in job.data.corpora.values()),
         "fallbacks": dict(Counter(r.fallback for r in job.rankings if r.fallback)),
         "not_scored": sorted(set(job.pipeline.config["metric"]) - set(job.scores)),
         "n_units_cut": sum(c.n_cut for c in job.contexts),
         "n_retry": sum(bool(c.retry) for c in job.contexts),
-        "reasons": dict(Counter(kind for c in job.contexts for kind in _kinds(c.reason))),
+        "reasons": dict(Counter(kind for record in said for kind in _kinds(record.reason))),
         "mean_context_tokens": round(n_tokens / max(1, len(job.contexts)), 1),
     }
     metrics = [job.pipeline.parts["metric"][name] for name in job.scores]

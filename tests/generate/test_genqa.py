@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphcontext import prepare
+from graphcontext import api, prepare
 from graphcontext.config import compose
 from graphcontext.data.records import Answer, Context, Corpus, Passage, Question, Unit
 from graphcontext.errors import InputError, MissingWeightsError
@@ -118,3 +118,11 @@ def test_wrong_values_are_named():
     ]:
         with pytest.raises(InputError, match=message):
             GenQA("x", **wrong)
+
+
+def test_a_run_counts_the_inputs_that_were_cut(t5, tmp_path):
+    words = ["retriever=tfidf", "metric=[rouge1]", "dataset.limit=3", "generator.max_source_length=20"]
+    given = [f"generator.model={t5}", "generator.max_target_length=4", *words]
+    run = api.run("experiment=gcg/genqa", *given, root=tmp_path)
+    assert "input cut at 20 tokens: 3 of 3 questions" in run.summary()
+    assert run.metrics["n"] == 3 and run.metrics["n_failed"] == 0
