@@ -25,6 +25,7 @@ VERBS = {
     "plan": "[PAPER/ID]: runs, calls, tokens, VRAM, disk and hours, before spending any",
     "doctor": "[PAPER/ID]: what a run needs, each ✓ or ✗ with the mend",
     "validate": "compose and bind every config; all faults at once",
+    "ratings": "export PAPER/ID | import PAPER/ID FILE …: answers for human raters (Doccano), and their labels back",
     "list": "[GROUP]: the options of a config group",
 }
 

@@ -97,6 +97,29 @@ def claims(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     return 0
 
 
+def ratings(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
+    """``ratings export PAPER/ID`` and ``ratings import PAPER/ID FILE …``."""
+    from pathlib import Path
+
+    from graphcontext import ratings as raters
+
+    if len(names) < 2 or names[0] not in ("export", "import"):
+        raise InputError(f"ratings needs export PAPER/ID or import PAPER/ID FILE …, got {' '.join(names) or 'none'}")
+    verb, name, *files = names
+    if verb == "export":
+        if files:
+            raise InputError(f"ratings export needs one PAPER/ID, got {[name, *files]}")
+        study, written = raters.export_ratings(name, overrides, flags.config_dir, Path("."), flags.quiet)
+        print("for the raters:", *(f"  {path}" for path in written), sep="\n")
+        print(f"not for the raters: {study.folder / 'key.jsonl'}, {study.folder / 'export.json'}")
+        print(f"then: graphcontext ratings import {name} FILE …, and graphcontext table {name}")
+    else:
+        study, said = raters.import_ratings(name, files, overrides, flags.config_dir, Path("."))
+        print("\n".join(said))
+    print(f"ratings: {study.folder}")
+    return 0
+
+
 def prepare(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     """``prepare [PAPER/ID]``: the embedded models, or everything that a table or run needs."""
     from graphcontext import prepare as fetch

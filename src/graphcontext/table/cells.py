@@ -8,7 +8,7 @@ from pathlib import Path
 
 from graphcontext.errors import InputError, did_you_mean
 
-UNITS = {"fraction": 1.0, "percent": 100.0, "count": 1.0}
+UNITS = {"fraction": 1.0, "percent": 100.0, "count": 1.0, "mixed": 1.0}
 
 Reported = float | dict[str, float | None] | None
 
@@ -102,7 +102,7 @@ class TableResult:
         command: the command that makes it, printed in the first line of each file.
         rows, columns, metrics: in the order they are printed.
         cells: in any order; a pair that has none is left blank.
-        unit: ``fraction``, ``percent`` or ``count``; the cells are in it already.
+        unit: ``fraction``, ``percent``, ``count``, or ``mixed`` (each metric's own); the cells are in it already.
         digits: printed after the decimal point.
         footnotes: substitutions, fall-backs and counts, numbered from 1 when printed.
         baseline: row that the others are tested against.

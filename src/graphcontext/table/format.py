@@ -64,7 +64,8 @@ def paper_names(column: Column) -> str:
 
 def legend(result: TableResult) -> list[str]:
     """Return what a reader must know to read the numbers, one sentence a line."""
-    values = {"fraction": "fractions (0–1)", "percent": "percentages (0–100)", "count": "counts"}[result.unit]
+    units = {"fraction": "fractions (0–1)", "percent": "percentages (0–100)", "count": "counts"}
+    values = units.get(result.unit, "in each metric's own unit")
     lines = [f"Values are {values}: mean over n items, 95 % bootstrap interval over items; paper: as reported."]
     baseline = tested_against(result)
     if baseline is not None:

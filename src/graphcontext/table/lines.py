@@ -120,14 +120,20 @@ def compute(wish: Request, config_dir: str | None, root: Path, quiet: bool) -> L
     Raises:
         InputError: a faulty row or override, or data that the user named and that is not there.
     """
+    found = declare(wish, config_dir, root)
+    _decide(found.lines, wish, root)
+    _apply_budget(found.lines, root)
+    _drop_equal(found.lines)
+    _compute(found.lines, root, quiet)
+    return found
+
+
+def declare(wish: Request, config_dir: str | None, root: Path) -> Lines:
+    """Compose a table's rows and name its files; nothing is looked for or run."""
     columns = expand.columns(wish, config_dir)
     found = expand.cells(wish, config_dir)
     lines = [Line(cell, _paper(cell, config_dir, root), _declared(cell, wish, config_dir)) for cell in found]
     stem = f"{wish.spec.name}{wish.suffix}{_alterations(lines, wish)}"
-    _decide(lines, wish, root)
-    _apply_budget(lines, root)
-    _drop_equal(lines)
-    _compute(lines, root, quiet)
     scale = expand.compose_cached(wish.overrides, (), config_dir, lenient=True, root=root).config["scale"]["name"]
     return Lines(wish, columns, lines, scale, root / "results" / scale / stem, root)
 

@@ -61,11 +61,7 @@ def result_of(lines: Lines) -> TableResult:
 
 def place(spec: Spec, column: expand.Column, row: SpecRow, metric: str, line: Line | None) -> Place:
     """Bring together what one cell is made from."""
-    reported: Any = {spec.datasets[d]: row.reported.get(d, {}).get(metric) for d in column.stands_for}
-    if len(column.stands_for) < 2:
-        reported = next(iter(reported.values()), None)
-    elif all(v is None for v in reported.values()):
-        reported = None
+    reported = reported_of(spec, column, row, metric)
     reason = row.not_run if line is None else line.reason
     if reason is None and line is not None and line.run is not None and metric not in line.run.metrics["metrics"]:
         reason = spec.missing_metrics.get(metric, f"metric {metric} was not computed")
@@ -74,15 +70,28 @@ def place(spec: Spec, column: expand.Column, row: SpecRow, metric: str, line: Li
     scores = line.run.scores()
     ids = tuple(scores)
     values = np.array([scores[i][metric] for i in ids])
+    found = circumstances(spec, column, line, metric)
+    return Place(row.name, column.dataset, metric, reported, found, RowScores(ids, values), line.run.path.name)
+
+
+def reported_of(spec: Spec, column: expand.Column, row: SpecRow, metric: str) -> Any:
+    """Return the paper's number of a cell, several by the paper's column, or None."""
+    reported = {spec.datasets[d]: row.reported.get(d, {}).get(metric) for d in column.stands_for}
+    if len(column.stands_for) < 2:
+        return next(iter(reported.values()), None)
+    return None if all(v is None for v in reported.values()) else reported
+
+
+def circumstances(spec: Spec, column: expand.Column, line: Line, metric: str) -> Circumstances:
+    """Return what about a finished row decides its status before any number does."""
     config = line.cell.composed.config
-    circumstances = Circumstances(
-        fallback=_mostly_fallen_back(line.run),
+    return Circumstances(
+        fallback=line.run is not None and _mostly_fallen_back(line.run),
         stand_in=any(relevant(config, group, metric) for group in spec.paper_choices)
         or any(d != column.dataset for d in column.stands_for)
         or bool(stand_ins(line.cell.composed, line.paper, metric))
         or altered(line.cell.composed, line.declared, metric),
     )
-    return Place(row.name, column.dataset, metric, reported, circumstances, RowScores(ids, values), line.run.path.name)
 
 
 def _mostly_fallen_back(run: Run) -> bool:

@@ -13,7 +13,7 @@ from graphcontext.table.cells import UNITS
 
 KINDS = ("untrained", "supervised")
 # each kind of table is a module of this package
-TABLE_KINDS = ("scores", "sweep", "histogram", "examples", "context", "prompts", "settings", "card")
+TABLE_KINDS = ("scores", "sweep", "histogram", "examples", "context", "prompts", "settings", "ratings", "card")
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Spec:
         datasets: dataset option → the paper's column label.
         metrics: metric → the paper's label.
         missing_metrics: metric → why no cell of it can run.
-        unit: the paper's: ``fraction``, ``percent`` or ``count``.
+        unit: the paper's: ``fraction``, ``percent``, ``count``, or ``mixed`` where each metric has its own.
         digits: printed after the decimal point.
         tolerance: ``close``, on the paper's scale.
         baseline: row that the others are tested against.
@@ -65,6 +65,14 @@ class Spec:
     notes: tuple[str, ...] = ()
     kind: str = "scores"
     view: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def other_metrics(self) -> tuple[str, ...]:
+        """Return the metrics that are no option of the group: those that no cell can run, and the kind's own."""
+        if self.kind not in TABLE_KINDS:
+            return tuple(self.missing_metrics)
+        own = getattr(importlib.import_module(f"graphcontext.table.{self.kind}"), "METRICS", ())
+        return (*self.missing_metrics, *own)
 
     def viewed(self) -> dict[str, Any]:
         """Return ``view`` with the defaults of the kind, its module's ``VIEW``; ``...`` marks what must be given.
@@ -113,7 +121,7 @@ def _check_spec(spec: Spec, where: str, config_dir: str | None) -> None:
     allowed: list[tuple[str, str, Any]] = [
         *((f"{where}, row {row.name}: kind", row.kind, KINDS) for row in spec.rows),
         *((f"{where}: dataset", d, options("dataset", config_dir)) for d in spec.datasets),
-        *((f"{where}: metric", m, [*options("metric", config_dir), *spec.missing_metrics]) for m in spec.metrics),
+        *((f"{where}: metric", m, [*options("metric", config_dir), *spec.other_metrics]) for m in spec.metrics),
         *((f"{where}: tolerance", key, ("close",)) for key in spec.tolerance),
         (f"{where}: unit", spec.unit, UNITS),
         (f"{where}: kind", spec.kind, TABLE_KINDS),
