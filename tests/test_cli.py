@@ -326,7 +326,7 @@ def test_a_table_of_which_no_chosen_row_can_run_is_exit_code_1(capsys, tmp_path:
     assert main(["table", "gcg/t3", "table.rows=genqa"]) == 1
     out, err = capsys.readouterr()
     assert out.endswith("table: results/sample/gcg/t3.md\n")
-    assert err == "error: no chosen row could be run: no weights: a seq2seq answer generator\n"
+    assert err == "error: no chosen row could be run: no weights: GenQA has no public ones\n"
 
 
 def test_a_missing_adapter_names_the_line_that_trains_it(capsys) -> None:
