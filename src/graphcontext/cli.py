@@ -26,6 +26,7 @@ VERBS = {
     "doctor": "[PAPER/ID]: what a run needs, each ✓ or ✗ with the mend",
     "validate": "compose and bind every config; all faults at once",
     "ratings": "export PAPER/ID | import PAPER/ID FILE …: answers for human raters (Doccano), and their labels back",
+    "new": "GROUP NAME [--config-dir DIR]: a class, YAML and test of your own to start from",
     "list": "[GROUP]: the options of a config group",
 }
 

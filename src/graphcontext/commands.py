@@ -165,6 +165,19 @@ def validate(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     return 2 if faults else 0
 
 
+def new(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
+    """``new GROUP NAME``: files to start from."""
+    from graphcontext import new as files
+
+    _no_overrides("new", overrides)
+    if len(names) != 2:
+        raise InputError(f"new needs GROUP and NAME, got {names or 'none'}")
+    written = files.create(*names, flags.config_dir)
+    print(*written, "next:", *(f"  {step}" for step in files.next_steps(*names, flags.config_dir)), sep="\n")
+    print(f"new: {written[0]}")
+    return 0
+
+
 def list(names: Words, overrides: Words, flags: argparse.Namespace) -> int:  # the verb's name
     """``list [GROUP]``."""
     from graphcontext import config

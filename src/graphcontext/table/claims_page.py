@@ -46,7 +46,7 @@ def judge_all(paper: str | None, config_dir: str | None, root: Path) -> Shown:
     papers = options("claims", config_dir)
     if paper is not None and paper not in papers:
         raise InputError(f"claims {paper}: no such paper{did_you_mean(paper, papers, most=20)}")
-    known = [scale for scale in ("sample", "small", "paper") if scale in options("scale", config_dir)]
+    known = list(dict.fromkeys(("sample", "small", "paper", *options("scale", config_dir))))
     sections: dict[str, str] = {}
     pages: list[Path] = []
     for name in papers:
