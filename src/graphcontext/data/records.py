@@ -143,11 +143,15 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Unit:
-    """One piece of context that is shown whole or cut whole; ``source`` is a passage id or a component's name."""
+    """One piece of context that is shown whole or cut whole; ``source`` is a passage id or a component's name.
+
+    ``triple`` is the (head, relation, tail) that the text is the sentence of, None for other texts.
+    """
 
     id: str
     text: str
     source: str
+    triple: tuple[str, str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -186,7 +190,11 @@ _ENTRIES = {"passages": Scored, "units": Unit, "answers": Answer}
 
 def to_json(record: Any) -> dict[str, Any]:
     """Return a record as a dict of JSON types; ``reason`` and other empty optional fields are left out."""
-    return {k: v for k, v in dataclasses.asdict(record).items() if v is not None}
+    found = {k: v for k, v in dataclasses.asdict(record).items() if v is not None}
+    for unit in found.get("units", ()):
+        if unit["triple"] is None:
+            del unit["triple"]
+    return found
 
 
 def from_json(cls: type, row: dict[str, Any]) -> Any:
@@ -197,10 +205,14 @@ def from_json(cls: type, row: dict[str, Any]) -> Any:
             continue
         value = row[f.name]
         if f.name in _ENTRIES:
-            value = tuple(_ENTRIES[f.name](**entry) for entry in value)
+            value = tuple(_ENTRIES[f.name](**{k: _frozen(v) for k, v in entry.items()}) for entry in value)
         elif isinstance(value, list):
-            value = tuple(value)
+            value = _frozen(value)
         elif f.name == "source" and isinstance(value, dict):
             value = Source(**value)
         values[f.name] = value
     return cls(**values)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
