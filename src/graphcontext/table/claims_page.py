@@ -163,8 +163,19 @@ def _not_tested(verdicts: Sequence[Verdict], metrics: dict[str, str]) -> list[st
 
 
 def _counts(judged: Judged, claim: str) -> str:
+    """Count a claim's verdicts, with the items and the p of those that are tested."""
     counts = judged.count(claim)
-    return ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
+    said = ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
+    tested = [v for v in judged.verdicts if v.claim == claim and v.p_holm is not None]
+    if not tested:
+        return said
+    sizes = _span([str(n) for n in sorted({v.n or 0 for v in tested})])
+    p = _span([text.probability(p) for p in sorted({v.p_holm or 0.0 for v in tested})])
+    return f"{said} (n {sizes}, p {p})"
+
+
+def _span(values: Sequence[str]) -> str:
+    return values[0] if values[0] == values[-1] else f"{values[0]}–{values[-1]}"
 
 
 def _own(numbers: Sequence[Agreement]) -> str:
