@@ -140,7 +140,8 @@ def _box(axes: Any, bottom: float, height: float, head: str, name: str, body: st
     named = textwrap.wrap(name, width - 6)[:2]
     room = max(1, int((tall - 0.36 - 0.16 * len(named)) / 0.132))
     lines = lines if len(lines) <= room else [*lines[: room - 1], "…"]
-    top, unit = bottom + height - 0.03 * min(1, 0.3 / tall * 10), height / tall
+    unit = height / tall
+    top = bottom + height - 0.11 * unit
     axes.text(0.025, top, head, fontsize=7.5, color=FAINT, va="top")
     if named:
         axes.text(
