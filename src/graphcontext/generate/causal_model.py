@@ -33,8 +33,13 @@ def load(
 
 def free() -> None:
     """Forget every loaded model and give its memory back."""
-    had_weights = any(m.weights is not None for m in _LOADED.values())
-    _LOADED.clear()
+    release(_LOADED)
+
+
+def release(loaded: dict[tuple[Any, ...], Any]) -> None:
+    """Empty a table of loaded models and give their memory back."""
+    had_weights = any(model.weights is not None for model in loaded.values())
+    loaded.clear()
     if had_weights:
         import torch
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, Literal
 
 from graphcontext import models
 from graphcontext.errors import InputError, RunError, did_you_mean
-from graphcontext.generate.causal_model import cut_at_stop, device_map
+from graphcontext.generate.causal_model import cut_at_stop, device_map, release
 from graphcontext.whole import load_config, load_tokenizer, load_weights
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -86,14 +85,7 @@ def load(model: str, revision: str | None, dtype: str, device: str) -> Seq2SeqMo
 
 def free() -> None:
     """Forget every loaded model and give its memory back."""
-    had_weights = any(m.weights is not None for m in _LOADED.values())
-    _LOADED.clear()
-    if had_weights:
-        import torch
-
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+    release(_LOADED)
 
 
 class Seq2SeqModel:
