@@ -16,7 +16,7 @@ from graphcontext.component import components
 from graphcontext.config import Composed
 from graphcontext.errors import InputError
 from graphcontext.models import has_gpu, is_available
-from graphcontext.pipeline import keys
+from graphcontext.pipeline import corpus_key, keys
 from graphcontext.prepare import missing_adapters, needed_models
 
 BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "4bit": 0.55, "8bit": 1.05}
@@ -78,7 +78,7 @@ def size(config: dict[str, Any], root: Path | str = ".") -> Size:
             card["pool"],
             n,
             words["scored questions"]["mean"] * TOKENS_PER_WORD,
-            words["pool accepted answers"]["mean"] * TOKENS_PER_WORD,
+            _words_per_answer(words) * TOKENS_PER_WORD,
             True,
         )
     else:
@@ -90,9 +90,16 @@ def size(config: dict[str, Any], root: Path | str = ".") -> Size:
     return Size(found.n_pool, n, found.tokens_per_question, found.tokens_per_answer, found.known)
 
 
+def _words_per_answer(words: dict[str, Any]) -> float:
+    """Return what a passage holds beside a question: of a pool its answer, of a corpus what makes up its length."""
+    if "pool passages" in words:
+        return max(words["pool passages"]["mean"] - words["scored questions"]["mean"], 0.0)
+    return words["pool accepted answers"]["mean"]
+
+
 def _card(config: dict[str, Any], root: Path) -> dict[str, Any] | None:
     try:
-        path = root / "store" / "corpus" / keys(config).corpus / "card.json"
+        path = root / "store" / "corpus" / corpus_key(config) / "card.json"
     except InputError:
         return None  # the data is not on this machine
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphcontext.data.filters import Filtered, Item
-from graphcontext.data.plain_text import n_words
+from graphcontext.data.plain_text import lengths
 
 TOP_TAGS = 10
 _MARKUP = re.compile(r"[\\|`*\[\]]")
@@ -46,10 +46,10 @@ def card_of(
         "scored_candidates": len(scored),
         "answers_in_pool": sum(len(item.answers) for item in pool),
         "words": {
-            "pool questions": _lengths([item.question for item in pool]),
-            "pool accepted answers": _lengths([item.answer for item in pool]),
-            "scored questions": _lengths([item.question for item in scored]),
-            "scored accepted answers": _lengths([item.answer for item in scored]),
+            "pool questions": lengths([item.question for item in pool]),
+            "pool accepted answers": lengths([item.answer for item in pool]),
+            "scored questions": lengths([item.question for item in scored]),
+            "scored accepted answers": lengths([item.answer for item in scored]),
         },
         "post_licenses": dict(sorted(Counter(item.license for item in (*pool, *scored)).items())),
         "tags": dict(_top(Counter(tag for item in (*pool, *scored) for tag in item.tags))),
@@ -95,11 +95,6 @@ def _dates(items: Sequence[Item]) -> list[str]:
     """Return first and last day, empty where no item has a date."""
     days = sorted(item.date[:10] for item in items if item.date)
     return [days[0], days[-1]] if days else []
-
-
-def _lengths(texts: Sequence[str]) -> dict[str, float]:
-    words = [n_words(text) for text in texts] or [0]
-    return {"mean": round(sum(words) / len(words), 1), "max": max(words)}
 
 
 def _top(counts: Counter[str]) -> list[tuple[str, int]]:

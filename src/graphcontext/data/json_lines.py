@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import gzip
 import json
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from graphcontext.errors import InputError, did_you_mean
+from graphcontext.errors import InputError
 
 KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 
@@ -75,13 +77,13 @@ class Row:
             self.fail(f"{name} is {kind_of(value)}, expected a list")
         return tuple(read(Row(self.path, self.line, {f"{name}[{i}]": entry})) for i, entry in enumerate(value))
 
-    def check_near(self, known: frozenset[str]) -> set[str]:
-        """Return the keys that nothing reads; refuse one that is nearly a known key."""
+    def unread(self, known: frozenset[str]) -> set[str]:
+        """Return the keys that nothing reads; one that is nearly a known key which is not there is refused."""
         unknown = self.values.keys() - known
         for name in sorted(unknown):
-            hint = did_you_mean(name, known)
-            if hint.startswith("; did you mean"):
-                self.fail(f"key {name[:40]}{hint}; rename it, or leave it out")
+            near = _nearest(name, known)
+            if near and near not in self.values:
+                self.fail(f"key {name[:40]}; did you mean {near}? rename it, or leave it out")
         return unknown
 
 
@@ -115,6 +117,12 @@ def rows(path: Path) -> Iterator[Row]:
 def kind_of(value: Any) -> str:
     """Name the JSON type of a value."""
     return KINDS.get(type(value), "a number")
+
+
+@cache
+def _nearest(name: str, known: frozenset[str]) -> str:
+    close = difflib.get_close_matches(name.lower(), sorted(known), n=1, cutoff=0.8)
+    return close[0] if close else ""
 
 
 def _parse(path: Path, number: int, raw: bytes) -> dict[str, Any] | None:

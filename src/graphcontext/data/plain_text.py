@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -35,6 +36,12 @@ def has_link(html: str) -> bool:
 def n_words(text: str) -> int:
     """Return the number of words, separated by white space."""
     return len(text.split())
+
+
+def lengths(texts: Sequence[str]) -> dict[str, float]:
+    """Return the mean and the largest number of words of some texts, 0 without any."""
+    words = [n_words(text) for text in texts] or [0]
+    return {"mean": round(sum(words) / len(words), 1), "max": max(words)}
 
 
 class _TextTarget:

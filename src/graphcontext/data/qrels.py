@@ -1,0 +1,87 @@
+"""Gold passages of questions: BEIR's three columns with a header, or TREC's four without one."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from graphcontext.errors import InputError
+
+EXPECTED = "expected question, passage and score (BEIR, with or without a header), or the four columns of TREC"
+_ROLES = {"question": r"quer|question|qid|topic", "passage": r"corpus|doc|passage|pid", "score": r"score|rel|label"}
+
+
+def read_qrels(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return the passages with a score above 0 of each question that the file names, in the file's order.
+
+    A question whose passages all score 0 or less has none. Grades are not told apart.
+
+    Raises:
+        InputError: with the line: no UTF-8, another number of columns, a score that is no finite number, or two
+            scores for one pair.
+    """
+    scores: dict[str, dict[str, float]] = {}
+    columns: tuple[int, int, int] | None = None
+    width = 0
+    for number, fields in _lines(path):
+        where = f"{path}: line {number}"
+        if columns is None:
+            width = len(fields)
+            columns, is_header = _columns(where, fields)
+            if is_header:
+                continue
+        if len(fields) != width:
+            raise InputError(f"{where} has {len(fields)} columns, the lines before it {width}")
+        question, passage, score = (fields[i] for i in columns)
+        if not question or not passage:
+            raise InputError(f"{where}: an id is empty")
+        of_question = scores.setdefault(question, {})
+        value = _score(where, score)
+        if of_question.setdefault(passage, value) != value:
+            raise InputError(f"{where}: passage {passage} of question {question} has another score in a line before")
+    return {q: tuple(p for p, score in found.items() if score > 0) for q, found in scores.items()}
+
+
+def _columns(where: str, first: list[str]) -> tuple[tuple[int, int, int], bool]:
+    """Return where question, passage and score stand, and whether the first line is a header."""
+    if len(first) not in (3, 4):
+        raise InputError(f"{where} has {len(first)} columns; {EXPECTED}")
+    plain = (0, len(first) - 2, len(first) - 1)
+    try:
+        float(first[-1])
+        return plain, False
+    except ValueError:
+        pass
+    found = [[i for i, name in enumerate(first) if re.search(like, name.lower())] for like in _ROLES.values()]
+    if any(len(places) != 1 for places in found):
+        raise InputError(f"{where}: {' '.join(first)[:80]!r} is no header and no judgement; {EXPECTED}")
+    return (found[0][0], found[1][0], found[2][0]), True
+
+
+def _score(where: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"{where}: the score is {text[:40]!r}, expected a finite number")
+    return value
+
+
+def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number, fields) of each line that is not blank."""
+    number = 0
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="utf-8-sig") as stream:
+            for number, line in enumerate(stream, 1):
+                if line.strip():
+                    fields = line.split("\t") if "\t" in line else line.split()
+                    yield number, [field.strip() for field in fields]
+    except UnicodeDecodeError as fault:
+        raise InputError(f"{path} is no UTF-8 text after line {number} ({fault.reason}); save it as UTF-8") from fault
+    except (EOFError, OSError) as fault:
+        raise InputError(f"{path} is cut or damaged after line {number}: {fault}; fetch it again") from fault
