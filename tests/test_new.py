@@ -37,13 +37,14 @@ RUNS = {  # what a run of each needs beside the option; all without weights
 
 
 @pytest.fixture(autouse=True)
-def _own_modules(monkeypatch: pytest.MonkeyPatch):
-    """A user's modules are forgotten after each test: another folder has one of the same name."""
-    monkeypatch.setattr(sys, "path", list(sys.path))
+def _own_modules(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory):
+    """A user's modules are forgotten after each test, and those of earlier tests' users are not importable."""
+    others = tmp_path_factory.getbasetemp()
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if not Path(p).is_relative_to(others)])
     before = set(sys.modules)
     yield
     for name in set(sys.modules) - before:
-        if name.startswith(("my_", "longest")):
+        if name.startswith(("my_", "near_titles")):
             del sys.modules[name]
 
 
