@@ -32,6 +32,10 @@ class MissingDataError(InputError):
     """A data set that a run needs is not on this machine; a table cell says ``not run (no data: …)``."""
 
 
+class MissingSourceError(MissingDataError):
+    """A source of knowledge that one component needs is not on this machine; the data set itself is not meant."""
+
+
 class RunError(GraphContextError):
     """The work itself failed (disk full, every item failed, a server refused the key). Exit code 1."""
 

@@ -62,6 +62,13 @@ class Data:
     card: dict[str, Any]
 
 
+def corpus_key(config: dict[str, Any]) -> str:
+    """Return the key of a config's data set alone, whatever else it needs."""
+    dataset = config["dataset"]
+    selection = getattr(locate(dataset["_target_"], "dataset"), "selection", frozenset())
+    return digest(["corpus", fingerprint(dataset, selection)])
+
+
 def keys(config: dict[str, Any], asked: str | None = None) -> Keys:
     """Return the keys of all stages; each covers all that can change its result and nothing else.
 
@@ -76,7 +83,7 @@ def keys(config: dict[str, Any], asked: str | None = None) -> Keys:
         seeds = [config["seed"], config["sample_index"]] if draws(node) else None
         return digest([stage, fingerprint(node), seeds, *inputs])
 
-    corpus = digest(["corpus", fingerprint(dataset, selection)])
+    corpus = corpus_key(config)
     selected = {k: dataset.get(k) for k in sorted(selection)}
     if selected.get("limit") is None:  # without a limit every question is scored, whatever the seed
         selected.pop("seed", None)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
 from graphcontext.component import fingerprint, instantiate
 from graphcontext.config import Composed, compose, conf_dirs, groups, options
-from graphcontext.errors import InputError
+from graphcontext.errors import InputError, MissingDataError
 from graphcontext.table.claims import read_claims
 from graphcontext.table.expand import cells, request
 from graphcontext.table.spec import load_spec
@@ -87,7 +88,8 @@ def bind(composed: Composed) -> None:
     for name in BOUND:
         instantiate(composed.config[name], name)
     for name in ("retriever", "enhancer", "generator", "packing", "metric"):
-        fingerprint(composed.config[name])
+        with contextlib.suppress(MissingDataError):  # its files are not on this machine: no fault of the config
+            fingerprint(composed.config[name])
 
 
 def _check_table(name: str, scale: str, config_dir: str | None) -> tuple[int, list[str]]:

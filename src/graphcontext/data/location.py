@@ -16,7 +16,11 @@ def data_root() -> Path:
 
 
 def data_path(
-    name: str, path: str | None = None, others: tuple[str, ...] = (), url: str | None = None
+    name: str,
+    path: str | None = None,
+    others: tuple[str, ...] = (),
+    url: str | None = None,
+    key: str = "dataset.path",
 ) -> Path:
     """Return the file or folder of the data set ``name``.
 
@@ -29,6 +33,7 @@ def data_path(
         path: what the user or the config typed, None for the default place.
         others: further places below the data root, tried in order (an archive, a site's folder).
         url: where the data set can be fetched, named when it is absent.
+        key: the config key that ``path`` is, for messages.
 
     Raises:
         MissingDataError: nothing lies there; the message lists where it looked and how to get it.
@@ -41,16 +46,16 @@ def data_path(
         typed = Path(os.path.expanduser(path))  # an unknown ~user stays as it is
         places = [typed] if typed.is_absolute() else [typed, root / typed, root / name / typed]
     for place in places:
-        if _exists(place, name if path is None else path):
+        if _exists(place, name if path is None else path, key):
             return place
     looked = ", ".join(str(place) for place in places if place.parent != SHIPPED)
     fetch = f"fetch {url} and put it there, or " if url else ""
     raise MissingDataError(
-        f"no data: {name}; looked at {looked}; {fetch}set GRAPHCONTEXT_DATA (now {root}) or dataset.path"
+        f"no data: {name}; looked at {looked}; {fetch}set GRAPHCONTEXT_DATA (now {root}) or {key}"
     )
 
 
-def _exists(place: Path, typed: str) -> bool:
+def _exists(place: Path, typed: str, key: str) -> bool:
     shown = ascii(typed) if len(typed) <= 80 else f"{typed[:60]!a}… ({len(typed)} characters)"
     try:
         str(place).encode()
@@ -59,9 +64,9 @@ def _exists(place: Path, typed: str) -> bool:
         return False
     except UnicodeEncodeError as error:
         reason = "the name is no UTF-8 text; rename the file, or give a link to it"
-        raise InputError(f"dataset.path={shown}: {reason}") from error
+        raise InputError(f"{key}={shown}: {reason}") from error
     except ValueError as error:
-        raise InputError(f"dataset.path={shown}: {error}") from error
+        raise InputError(f"{key}={shown}: {error}") from error
     except OSError as error:
-        raise InputError(f"dataset.path={shown}: {error.strerror}") from error
+        raise InputError(f"{key}={shown}: {error.strerror}") from error
     return True

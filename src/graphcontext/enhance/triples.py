@@ -22,6 +22,21 @@ class Extraction:
     reason: str | None = None
 
 
+@dataclass(frozen=True)
+class Knowledge:
+    """The triples that are added to one context.
+
+    Args:
+        triples: each with its source (an extractor's name, ``wikidata``), in the order they are shown in.
+        reasons: what is missing, counted under a table.
+        retry: something of it failed that may succeed another time.
+    """
+
+    triples: tuple[tuple[Triple, str], ...] = ()
+    reasons: tuple[str, ...] = ()
+    retry: bool = False
+
+
 class Triples:
     r"""Enhances a context by sentences made of its triples (GraphContextGen §4.3, Algorithm 1).
 
@@ -32,7 +47,7 @@ class Triples:
 
     Differs from the paper: it extracts from the whole C, ours from each passage, so that a passage which
     several questions share is extracted once; a triple never spans two passages. The paper joins an LLM and
-    REBEL, ours takes one extractor. Wikidata's one-hop triples are another enhancer.
+    REBEL, ours takes one extractor. Wikidata's one-hop triples are another enhancer (``wikidata``).
 
     Args:
         extractor: has ``extract(passages) -> list[Extraction]``, ``name``, and ``repeatable``: whether a failed
@@ -51,32 +66,48 @@ class Triples:
     ) -> list[Context]:
         """Return one context per question: its passages best first, then one unit per distinct sentence."""
         found = ranked_passages(questions, rankings, corpora)
-        distinct: dict[str, Passage] = {p.id: p for passages in found for p in passages}
-        extractions = dict(zip(distinct, self.extractor.extract(list(distinct.values())), strict=True))
+        known = initial_knowledge(found, self.extractor)
         return [
-            self._context(ranking, passages, [extractions[p.id] for p in passages])
-            for ranking, passages in zip(rankings, found, strict=True)
+            add_sentences(passages_context(ranking, passages), knowledge, self.show_passages)
+            for ranking, passages, knowledge in zip(rankings, found, known, strict=True)
         ]
 
-    def _context(
-        self, ranking: Ranking, passages: Sequence[Passage], extractions: Sequence[Extraction]
-    ) -> Context:
-        plain = passages_context(ranking, passages)
-        if plain.status == "failed" or not passages:
-            return plain
-        sentences = dict.fromkeys(sentence(t) for e in extractions for t in e.triples)
-        facts = tuple(Unit(content_id("triple", s), s, self.extractor.name) for s in sentences)
-        reasons = [plain.reason] if plain.reason else []
-        failures = Counter(e.reason or "unknown" for e in extractions if e.status == "failed")
-        if failures:
-            kinds = ", ".join(sorted({kind.partition(":")[0] for kind in failures}))
-            n_failed = sum(failures.values())
-            reasons.append(f"extraction failed for {n_failed} of {len(passages)} passages: {kinds}")
-        if not facts:
-            reasons.append("no triples")
-        units = (*plain.units, *facts) if self.show_passages else facts
-        retry = True if failures and not self.extractor.repeatable else None
-        return replace(plain, units=units, reason="; ".join(reasons) or None, retry=retry)
+
+def initial_knowledge(found: Sequence[Sequence[Passage]], extractor: Any) -> list[Knowledge]:
+    """Return τ_init of each list of passages, by index; a passage that several lists share is extracted once."""
+    distinct: dict[str, Passage] = {p.id: p for passages in found for p in passages}
+    extractions = dict(zip(distinct, extractor.extract(list(distinct.values())), strict=True))
+    return [_joined([extractions[p.id] for p in passages], extractor) for passages in found]
+
+
+def _joined(extractions: Sequence[Extraction], extractor: Any) -> Knowledge:
+    triples = dict.fromkeys(t for e in extractions for t in e.triples)
+    failures = Counter(e.reason or "unknown" for e in extractions if e.status == "failed")
+    reasons = []
+    if failures:
+        kinds = ", ".join(sorted({kind.partition(":")[0] for kind in failures}))
+        reasons.append(f"extraction failed for {sum(failures.values())} of {len(extractions)} passages: {kinds}")
+    if not triples:
+        reasons.append("no triples")
+    pairs = tuple((triple, extractor.name) for triple in triples)
+    return Knowledge(pairs, tuple(reasons), bool(failures) and not extractor.repeatable)
+
+
+def add_sentences(plain: Context, knowledge: Knowledge, show_passages: bool = True) -> Context:
+    """Return C ‖ S: the context's units, then one per distinct sentence; without passages it stays as it is."""
+    if plain.status == "failed" or not plain.units:
+        return plain
+    first: dict[str, tuple[Triple, str]] = {}
+    for triple, source in knowledge.triples:
+        first.setdefault(sentence(triple), (triple, source))
+    facts = tuple(Unit(content_id("triple", s), s, source, triple) for s, (triple, source) in first.items())
+    reasons = [plain.reason] if plain.reason else []
+    return replace(
+        plain,
+        units=(*plain.units, *facts) if show_passages else facts,
+        reason="; ".join([*reasons, *knowledge.reasons]) or None,
+        retry=True if knowledge.retry else None,
+    )
 
 
 def sentence(triple: Triple) -> str:

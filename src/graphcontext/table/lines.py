@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from graphcontext.config import Composed
-from graphcontext.errors import InputError, MissingDataError
+from graphcontext.errors import InputError, MissingDataError, MissingSourceError
 from graphcontext.files import digest
 from graphcontext.pipeline import Keys, Pipeline, build_parts, keys
 from graphcontext.plan import budgeted_limits
@@ -179,7 +179,7 @@ def _decide(lines: list[Line], wish: Request, root: Path) -> None:
             elif pipeline.workspace.store.artefact("corpus", line.keys.corpus).finished is None:
                 pipeline.data()
         except MissingDataError as error:
-            if wish.suffix:  # the user named the data set
+            if wish.suffix and not isinstance(error, MissingSourceError):  # the user named the data set
                 raise
             line.reason = f"no weights: {', '.join(missing)}" if missing else str(error).partition(";")[0]
         if line.reason is None and line.cell.row.name not in wish.selected:
