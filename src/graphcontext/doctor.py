@@ -12,9 +12,10 @@ from pathlib import Path
 from graphcontext.component import instantiate, locate, used
 from graphcontext.config import Composed
 from graphcontext.errors import GraphContextError, InputError
+from graphcontext.generate.server import SERVERS
 from graphcontext.manifest import library_version
 from graphcontext.models import home, resolve
-from graphcontext.prepare import missing_adapters, needed_models, unnamed_models
+from graphcontext.prepare import missing_adapters, missing_gguf, needed_models, unnamed_models
 
 LEAST_DISK_GIB = 2.0
 
@@ -41,8 +42,9 @@ def examine(runs: list[tuple[str, Composed]]) -> list[Line]:
     lines.append(_gpu())
     seen: dict[str, Line] = {}
     for _, composed in runs:
-        for line in [*_models(composed), *_data(composed), *_secrets(composed)]:
-            seen.setdefault(line.what, line)
+        for part in (_models, _servers, _data, _sources, _secrets):
+            for line in part(composed):
+                seen.setdefault(line.what, line)
     return [*lines, *seen.values()]
 
 
@@ -96,6 +98,15 @@ def _models(composed: Composed) -> Iterable[Line]:
         yield Line(False, f"adapter {adapter}: no such folder", mend)
 
 
+def _servers(composed: Composed) -> Iterable[Line]:
+    kinds = {str(node["serve"]): node for node in used(composed.config) if node.get("serve") in SERVERS}
+    for kind, node in kinds.items():
+        lacking = SERVERS[kind].lacks(node)
+        yield Line(True, f"llm.serve={kind} {SERVERS[kind].version()}") if lacking is None else Line(False, *lacking)
+    for model, reason in missing_gguf(composed.config).items():
+        yield Line(False, f"model {model} for llm.serve=llama_cpp: {reason}", "graphcontext prepare (an embedded model)")
+
+
 def _data(composed: Composed) -> Iterable[Line]:
     node = composed.config["dataset"]
     name = node.get("name", composed.choices.get("dataset"))
@@ -108,6 +119,21 @@ def _data(composed: Composed) -> Iterable[Line]:
         yield Line(False, f"data set {name}: {error}", "set dataset.path or GRAPHCONTEXT_DATA")
     else:
         yield Line(True, f"data set {name}")
+
+
+def _sources(composed: Composed) -> Iterable[Line]:
+    """Examine what components need besides models and the data set: those with ``neighbours``."""
+    for node in used(composed.config):
+        cls = locate(node["_target_"])
+        if not hasattr(cls, "neighbours") or not hasattr(cls, "identity"):
+            continue
+        what = f"one-hop triples {node.get('name', cls.__name__)}"
+        try:
+            cls.identity(node)
+        except GraphContextError as error:
+            yield Line(False, f"{what}: {error}")
+        else:
+            yield Line(True, what)
 
 
 def _secrets(composed: Composed) -> Iterable[Line]:

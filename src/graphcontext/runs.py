@@ -122,9 +122,12 @@ def execute_all(
     """
     store = Store(Path(root) / "store")
     jobs = [_Job(label, Pipeline(config, Workspace(store, quiet=quiet)), root) for label, config in configs]
-    for stage in (_Job.retrieve, _Job.enhance, _Job.generate, _Job.score):
-        for job in jobs:
-            job.attempt(stage)
+    try:
+        for stage in (_Job.retrieve, _Job.enhance, _Job.generate, _Job.score):
+            for job in jobs:
+                job.attempt(stage)
+            free_models(keep_servers=stage in (_Job.retrieve, _Job.enhance))  # all roles share them until the answers
+    finally:
         free_models()
     for job in jobs:
         job.attempt(_Job.finish)
@@ -175,9 +178,10 @@ class _Job:
             raise RunError(f"all {n} items failed, the first because: {reasons[0]} ({self.run.path})")
 
 
-def free_models() -> None:
-    """Free the models in memory; modules that were never imported hold none."""
+def free_models(keep_servers: bool = False) -> None:
+    """Free the models in memory and stop the servers of models; modules that were never imported hold none."""
     for module, function in (
+        *([] if keep_servers else [("graphcontext.generate.server", "stop_all")]),
         ("graphcontext.retrieve.encoder_model", "free"),
         ("graphcontext.generate.causal_model", "free"),
         ("graphcontext.generate.seq2seq_model", "free"),

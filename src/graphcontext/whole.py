@@ -15,13 +15,15 @@ _MEND = "fetch it again"
 
 
 def load_tokenizer(folder: Path, **options: Any) -> Any:
-    """Return the tokenizer in ``folder``.
+    """Return the tokenizer in ``folder``, or in a GGUF file.
 
     Raises:
         InputError: its files are missing or cannot be read.
     """
     from transformers import AutoTokenizer
 
+    if folder.is_file():
+        return _gguf_tokenizer(folder)
     models.verify_tokenizer(folder)
     _check_json(folder, "config.json", "tokenizer_config.json", "tokenizer.json")
     try:
@@ -29,6 +31,17 @@ def load_tokenizer(folder: Path, **options: Any) -> Any:
             return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, **options)
     except Exception as error:  # tokenizers raises nothing narrower
         raise InputError(f"model folder {folder}: the tokenizer cannot be read: {_line(error)}; {_MEND}") from error
+
+
+def _gguf_tokenizer(file: Path) -> Any:
+    from graphcontext.generate.gguf import read_tokenizer
+
+    try:
+        with _quiet():
+            return read_tokenizer(file)
+    except Exception as error:  # transformers raises many kinds for what it cannot read
+        mend = "count with tokenizer=words, or name another by tokenizer.model"
+        raise InputError(f"{file}: the tokenizer cannot be read: {_line(error)}; {mend}") from error
 
 
 def load_config(folder: Path) -> Any:

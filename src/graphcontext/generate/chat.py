@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from graphcontext.data.records import Status
-from graphcontext.errors import RunError
+from graphcontext.errors import InputError, RunError
 from graphcontext.files import digest
 
 Message = dict[str, str]  # {"role": "system" | "user" | "assistant", "content": text}
@@ -168,3 +168,16 @@ def _from_row(row: dict[str, Any]) -> ChatResponse:
         status=row["status"],
         reason=row.get("reason"),
     )
+
+def too_long(item: str, n: int, max_new_tokens: int, window: int) -> ChatResponse:
+    """Return the failure of a prompt of ``n`` tokens that leaves no room for its answer."""
+    reason = f"prompt has {n} tokens and the answer up to {max_new_tokens}, window {window}"
+    return ChatResponse(item, "", None, n, status="failed", reason=reason)
+
+
+def check_decoding(temperature: float, top_p: float) -> None:
+    """Raise an InputError unless temperature ≥ 0 and 0 < top_p ≤ 1."""
+    if temperature < 0:
+        raise InputError(f"llm.temperature={temperature}; allowed: 0 (greedy) and more")
+    if not 0 < top_p <= 1:
+        raise InputError(f"llm.top_p={top_p}; allowed: above 0, up to 1")

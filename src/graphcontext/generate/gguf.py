@@ -38,7 +38,7 @@ def convert_gguf(gguf: Path, folder: Path) -> Path:
     scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
     try:
         model = _read_model(gguf)
-        tokenizer = _read_tokenizer(gguf, model.config.max_position_embeddings)
+        tokenizer = read_tokenizer(gguf, model.config.max_position_embeddings)
         model.save_pretrained(scratch)
         tokenizer.save_pretrained(scratch)
         scratch.chmod(0o755)
@@ -66,7 +66,7 @@ def _read_model(gguf: Path) -> Any:
     return model
 
 
-def _read_tokenizer(gguf: Path, max_length: int) -> Any:
+def read_tokenizer(gguf: Path, max_length: int | None = None) -> Any:
     """Return the tokenizer; ``smollm`` files split digits first, which transformers overlooks."""
     from gguf import GGUFReader
     from tokenizers import pre_tokenizers

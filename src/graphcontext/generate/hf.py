@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
-from graphcontext import models
+from graphcontext import gguf_files, models
+from graphcontext.data.tokenizer import ModelTokenizer
 from graphcontext.errors import InputError, RunError, did_you_mean
 from graphcontext.generate.causal_model import QUANTIZATIONS, CausalModel, load
-from graphcontext.generate.chat import ChatRequest, ChatResponse, Check, answer
+from graphcontext.generate.chat import ChatRequest, ChatResponse, Check, answer, check_decoding, too_long
+from graphcontext.generate.served import ServedModel
+from graphcontext.generate.server import SERVERS
 
+STARTED_WITH = ("serve", "model", "revision", "adapter", "quantization", "context_window", "device")
 DTYPES = ("auto", "float32", "bfloat16", "float16")
-SERVERS = ("llama_cpp", "vllm")
 
 
 class HuggingFaceLLM:
@@ -40,7 +46,9 @@ class HuggingFaceLLM:
             change a logit in its last bits and so, rarely, a greedy answer.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N`` (execution). ``auto`` spreads over the GPUs what one
             cannot hold; in a process group each rank loads on its own GPU.
-        serve: null loads the model into this process; ``llama_cpp`` or ``vllm`` starts that server for the run.
+        serve: null loads the model into this process; ``llama_cpp`` or ``vllm`` starts that server for the run, for
+            all roles with equal settings. llama.cpp reads a GGUF file (``dtype`` is the file's then) and computes one
+            request at a time; vLLM computes ``batch_size`` at once. Their repetition penalty counts prompt tokens too.
 
     Raises:
         InputError: a value that is not allowed; at the first call also a model without weights here, a
@@ -50,7 +58,6 @@ class HuggingFaceLLM:
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset({"parameters", "plan", "batch_size", "device"})
     neutral: ClassVar[dict[str, Any]] = {"serve": None}
-    workers: ClassVar[int] = 1
 
     def __init__(
         self,
@@ -81,14 +88,16 @@ class HuggingFaceLLM:
             raise InputError(f"llm.batch_size={batch_size}; allowed: 1 and more")
         if device not in ("auto", "cpu", "cuda") and not device.startswith("cuda:"):
             raise InputError(f"llm.device={device}; allowed: auto, cpu, cuda, cuda:N")
-        if serve is not None:
-            raise InputError(f"llm.serve={serve}{did_you_mean(serve, SERVERS)}; this version serves none yet: null")
+        if serve is not None and serve not in SERVERS:
+            raise InputError(f"llm.serve={serve}{did_you_mean(serve, SERVERS)}, or null: no server")
         self.model, self.revision, self.adapter = model, revision, adapter
         self.dtype, self.quantization, self.device = dtype, quantization, device
         self.temperature, self.top_p, self.repetition_penalty = temperature, top_p, repetition_penalty
         self.context_window, self.system_role = context_window, system_role
-        self.parameters, self.plan, self.batch_size = parameters, plan or {}, batch_size
-        self.serve = serve
+        self.parameters, self.plan, self.serve = parameters, plan or {}, serve
+        self.batch_size, self.workers = (batch_size, 1) if serve is None else (1, batch_size if serve == "vllm" else 1)
+        if serve is not None:
+            SERVERS[serve].check(vars(self))
         self.workspace: Any = None
 
     def bind(self, workspace: Any) -> None:
@@ -97,8 +106,12 @@ class HuggingFaceLLM:
 
     @classmethod
     def identity(cls, config: dict[str, Any]) -> dict[str, Any]:
-        """Return the hash of the weights, and of the adapter's files."""
-        facts: dict[str, Any] = models.identity(config["model"], config.get("revision"))
+        """Return the hash of the weights, and of the adapter's files, and the version of the server."""
+        served = SERVERS.get(config.get("serve") or "")
+        if served is not None:
+            facts: dict[str, Any] = served.identity(config) | {"server": served.version()}
+        else:
+            facts = models.identity(config["model"], config.get("revision"))
         if config.get("dtype", "auto") == "auto":  # what it is on this machine: results differ, so keys do
             on_gpu = config.get("device", "auto") != "cpu" and models.has_gpu()
             facts["dtype"] = "bfloat16" if on_gpu else "float32"
@@ -113,15 +126,15 @@ class HuggingFaceLLM:
 
     @property
     def repeatable(self) -> bool:
-        """Whether the same request always gets the same answer."""
-        return self.temperature == 0
+        """Whether the same request always gets the same answer: vLLM computes together what comes together."""
+        return self.temperature == 0 and self.serve != "vllm"
 
     def draws_random(self) -> bool:
         return self.temperature > 0
 
     def settings(self) -> dict[str, Any]:
         """Return what decides an answer besides the messages."""
-        named = {"model": self.model, "revision": self.revision, "adapter": self.adapter}
+        named = {"model": self.model, "revision": self.revision, "adapter": self.adapter, "serve": self.serve}
         decoding: dict[str, Any] = {"repetition_penalty": self.repetition_penalty}
         if self.serve is not None:
             decoding["serve"] = self.serve
@@ -144,10 +157,14 @@ class HuggingFaceLLM:
 
     def count_tokens(self, text: str) -> int:
         """Return the number of tokens of ``text``, special ones left out."""
+        if self._is_bare:
+            return ModelTokenizer(self.model).count(text)
         return len(self._loaded(weights=False).tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def length(self, request: ChatRequest) -> int:
-        """Return the number of prompt tokens."""
+        """Return the number of prompt tokens; with a server, of characters: it is not started for that."""
+        if self.serve is not None:
+            return sum(len(message["content"]) for message in request.messages)
         return len(self._prompt(request))
 
     def complete(
@@ -156,8 +173,10 @@ class HuggingFaceLLM:
         """Answer one batch. A prompt longer than the window fails alone.
 
         Raises:
-            RunError: the batch does not fit into memory.
+            RunError: the batch does not fit into memory, or the server ended.
         """
+        if self.serve is not None:
+            return [self._ask(request, seed, max_new_tokens) for request, seed in zip(requests, seeds, strict=True)]
         loaded = self._loaded()
         window = self.context_window or loaded.window
         prompts = [self._prompt(request) for request in requests]
@@ -185,27 +204,38 @@ class HuggingFaceLLM:
         for i, request in enumerate(requests):
             n = len(prompts[i])
             if i not in answers:
-                reason = f"prompt has {n} tokens and the answer up to {max_new_tokens}, window {window}"
-                responses.append(ChatResponse(request.item, "", None, n, status="failed", reason=reason))
+                responses.append(too_long(request.item, n, max_new_tokens, window))
                 continue
             ids, finish = answers[i]
             text = loaded.tokenizer.decode(ids, skip_special_tokens=True).strip()
             responses.append(ChatResponse(request.item, text, finish, n, len(ids), share))
         return responses
 
+    def _ask(self, request: ChatRequest, seed: int, max_new_tokens: int) -> ChatResponse:
+        """Answer one request by the server, which is started where it does not run."""
+        decoding = self._served.module.decoding(self.temperature, self.top_p, self.repetition_penalty, max_new_tokens)
+        if self.draws_random():
+            decoding["seed"] = seed % 2**31
+        return self._served.complete(request, max_new_tokens, decoding)
+
+    @functools.cached_property
+    def _served(self) -> ServedModel:
+        node = {name: getattr(self, name) for name in STARTED_WITH}
+        node["dtype"] = self.identity(vars(self)).get("dtype", self.dtype)
+        return ServedModel(node, self.system_role, None if self._is_bare else self._prompt)
+
+    @functools.cached_property
+    def _is_bare(self) -> bool:
+        """Whether the model is a GGUF file alone, without a folder that has its tokenizer."""
+        return gguf_files.is_gguf(Path(os.path.expanduser(self.model)))
+
     def _prompt(self, request: ChatRequest) -> list[int]:
         return self._loaded(weights=False).encode(request.messages, self.system_role)
 
     def _loaded(self, weights: bool = True) -> CausalModel:
+        if self._is_bare:
+            raise InputError(f"llm.model={self.model} is a GGUF file; llm.serve=llama_cpp reads it")
         loaded = load(self.model, self.revision, self.adapter, self.dtype, self.quantization, self.device)
         if weights:
             loaded.load_weights()
         return loaded
-
-
-def check_decoding(temperature: float, top_p: float) -> None:
-    """Raise an InputError unless temperature ≥ 0 and 0 < top_p ≤ 1."""
-    if temperature < 0:
-        raise InputError(f"llm.temperature={temperature}; allowed: 0 (greedy) and more")
-    if not 0 < top_p <= 1:
-        raise InputError(f"llm.top_p={top_p}; allowed: above 0, up to 1")

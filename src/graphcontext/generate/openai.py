@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import os
-import threading
-import time
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from graphcontext.data.tokenizer import WORDS, ModelTokenizer
-from graphcontext.errors import InputError, RunError
-from graphcontext.generate.chat import ChatRequest, ChatResponse, Check, answer
-from graphcontext.generate.hf import check_decoding
-from graphcontext.generate.rate_limit import retry_after, shared_limit
-
-CONNECT = 4.0  # seconds to connect in, at most
-LONGEST_WAIT = 600.0  # seconds; a server that asks for more gets no further try for this item
-REFUSED = {401: "refuses the key", 403: "forbids the request", 404: "does not know the address or model"}
-RETRIED = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+from graphcontext.errors import InputError
+from graphcontext.generate.chat import ChatRequest, ChatResponse, Check, answer, check_decoding
+from graphcontext.generate.completions import CompletionClient, Endpoint
+from graphcontext.generate.rate_limit import shared_limit
 
 
 class OpenAILLM:
     """A model behind ``POST base_url/chat/completions``: OpenAI, llama.cpp, vLLM and others.
 
-    The key is read from the environment when a request is sent, never stored, logged or put into an error.
-    429 waits as long as Retry-After says, all workers with it; 5xx, cut JSON and silence are tried again;
-    a refused key, or a server that was never there, ends the run at once. What was answered is in the call log
-    before the next one is asked.
+    The key is read from the environment when a request is sent, never stored, logged or put into an error; an
+    answer that repeats it shows ``***``. Faults and waiting are :mod:`graphcontext.generate.completions`'. What was
+    answered is in the call log before the next one is asked.
+
+    What names the model in a result's key is ``model`` and ``base_url``: any other address, another port too, is taken
+    for another model, since nothing but the user knows what a server at an address runs. ``served_as`` says what it
+    runs, in a word of the user's own; it then stands in the key and the address does not.
 
     Args:
         model: as the server names it.
@@ -40,8 +36,10 @@ class OpenAILLM:
         requests_per_minute: at most, by all models of one server, key and limit together; null is no limit (execution).
         tokens_per_minute: prompt and answer; null is no limit (execution).
         max_retries: further tries after a fault that may pass (execution).
-        timeout: seconds without a byte (execution).
+        timeout: seconds without a byte; five times that for a whole reply (execution).
         workers: requests at once (execution).
+        served_as: what the server runs (weights, quantisation), such as ``smollm2-q4_1``: a new port or host finds
+            the answers of the old one. Null: the address names it.
 
     Raises:
         InputError: a value that is not allowed; at the first call, a key that is not set.
@@ -52,6 +50,7 @@ class OpenAILLM:
         {"parameters", "plan", "tokenizer", "requests_per_minute", "tokens_per_minute"}
         | {"max_retries", "timeout", "workers"}
     )
+    neutral: ClassVar[dict[str, Any]] = {"served_as": None}
     batch_size: ClassVar[int] = 1
 
     def __init__(
@@ -69,6 +68,7 @@ class OpenAILLM:
         max_retries: int = 5,
         timeout: float = 120.0,
         workers: int = 8,
+        served_as: str | None = None,
     ) -> None:
         if any(mark in base_url for mark in "@?#"):  # settings() names the address: no key may be in it
             kept = "a user, query or fragment, which may be a key and is not shown here"
@@ -79,20 +79,26 @@ class OpenAILLM:
         if max_retries < 0 or workers < 1 or timeout <= 0:
             got = f"max_retries={max_retries}, workers={workers}, timeout={timeout}"
             raise InputError(f"llm: {got}; allowed: max_retries ≥ 0, workers ≥ 1, timeout > 0")
+        if served_as is not None and not served_as.strip():
+            raise InputError("llm.served_as is blank; allowed: a name of what the server runs, or null")
         self.model, self.base_url, self.api_key_env = model, base_url.rstrip("/"), api_key_env
         self.temperature, self.top_p = temperature, top_p
         self.parameters, self.plan = parameters, plan or {}
-        self.max_retries, self.timeout, self.workers = max_retries, timeout, workers
+        self.workers, self.served_as = workers, served_as
         self.tokenizer = ModelTokenizer(tokenizer)
         self.limit = shared_limit(self.base_url, api_key_env, requests_per_minute, tokens_per_minute)
+        endpoint = Endpoint(self.base_url, model, self._key, api_key_env, max_retries, timeout, workers)
+        self._client = CompletionClient(endpoint, self.limit)
         self.workspace: Any = None
-        self._client: Any = None
-        self._starting = threading.Lock()
-        self._reached = False
 
     def bind(self, workspace: Any) -> None:
         """Use the run's call log and seeds."""
         self.workspace = workspace
+
+    @classmethod
+    def identity(cls, config: dict[str, Any]) -> dict[str, Any]:
+        """Return that the address is not of the key, where ``served_as`` names what is served."""
+        return {"base_url": None} if config.get("served_as") is not None else {}
 
     @classmethod
     def draws(cls, config: dict[str, Any]) -> bool:
@@ -105,7 +111,8 @@ class OpenAILLM:
     def settings(self) -> dict[str, Any]:
         """Return what decides an answer besides the messages."""
         decoding = {"temperature": self.temperature, "top_p": self.top_p}
-        return {"backend": ["OpenAILLM", self.version], "model": self.model, "url": self.base_url, **decoding}
+        served = {"url": self.base_url} if self.served_as is None else {"served_as": self.served_as}
+        return {"backend": ["OpenAILLM", self.version], "model": self.model, **served, **decoding}
 
     def chat(
         self, requests: Sequence[ChatRequest], role: str, max_new_tokens: int, check: Check | None = None
@@ -146,62 +153,7 @@ class OpenAILLM:
         if self.draws_random():
             body["seed"] = seed % 2**31
         expected = sum(self.count_tokens(m["content"]) for m in request.messages) + max_new_tokens
-        start = time.perf_counter()
-        reason = ""
-        for attempt in range(self.max_retries + 1):
-            self.limit.wait(expected)
-            response, reason, pause = self._post(request.item, body)
-            if response is not None:
-                return response
-            if pause is None:
-                break
-            if attempt < self.max_retries:
-                self.limit.pause(pause if pause > 0 else min(30.0, 0.5 * 2**attempt))
-        seconds = time.perf_counter() - start
-        return ChatResponse(request.item, "", seconds=seconds, status="failed", reason=reason)
-
-    def _post(self, item: str, body: dict[str, Any]) -> tuple[ChatResponse | None, str, float | None]:
-        """Send one request → answer, or a reason and seconds to wait (0: our choice, None: no more tries)."""
-        import httpx
-
-        start = time.perf_counter()
-        try:
-            reply = self._http().post(f"{self.base_url}/chat/completions", json=body, headers=self._headers())
-        except httpx.HTTPError as error:
-            reason = self._clean(f"{type(error).__name__}: {error}")
-            self._reached |= not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-            if not self._reached:  # nobody was ever there: a further try would only hide it
-                raise RunError(f"no answer from {self.base_url}: {reason}; is the server up?") from error
-            return None, reason, 0.0
-        self._reached = True
-        status, named = reply.status_code, f"HTTP {reply.status_code}"
-        if status in REFUSED:
-            key = f" (key from {self.api_key_env})" if self.api_key_env else ""
-            raise RunError(f"{self.base_url} {REFUSED[status]}: {named}, model {self.model}{key}")
-        if status == 429 and "insufficient_quota" in reply.text:
-            raise RunError(f"{self.base_url}: the quota of the key in {self.api_key_env} is used up")
-        if status in RETRIED:
-            pause = retry_after(reply.headers.get("retry-after"))
-            if pause > LONGEST_WAIT:
-                return None, f"{named}, the server asks to wait {pause:.0f} s", None
-            return None, named, pause
-        if status != 200:
-            return None, self._clean(f"{named}: {reply.text}"), None
-        try:
-            answered = _read(item, reply.json(), time.perf_counter() - start)
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-            return None, f"no chat completion in the reply ({type(error).__name__})", 0.0
-        return answered, "", None
-
-    def _http(self) -> Any:
-        with self._starting:
-            if self._client is None:
-                import httpx
-
-                limits = httpx.Limits(max_connections=self.workers)
-                timeout = httpx.Timeout(self.timeout, connect=min(self.timeout, CONNECT))
-                self._client = httpx.Client(timeout=timeout, limits=limits)
-            return self._client
+        return self._client.ask(request.item, "chat/completions", body, expected)
 
     def _key(self) -> str | None:
         if self.api_key_env is None:
@@ -211,28 +163,3 @@ class OpenAILLM:
             unset = f"llm {self.model}: environment variable {self.api_key_env} is not set"
             raise InputError(f"{unset}; export it, or llm.api_key_env=null for a server that needs none")
         return key
-
-    def _headers(self) -> dict[str, str]:
-        key = self._key()
-        return {} if key is None else {"Authorization": f"Bearer {key}"}
-
-    def _clean(self, text: str) -> str:
-        """Return one short line without the key."""
-        key = self._key()
-        line = " ".join(text.split())
-        return (line.replace(key, "***") if key else line)[:300]
-
-
-def _read(item: str, reply: dict[str, Any], seconds: float) -> ChatResponse:
-    choice = reply["choices"][0]
-    text = choice["message"]["content"] or ""
-    finish = choice.get("finish_reason")
-    usage = reply.get("usage") or {}
-    return ChatResponse(
-        item=item,
-        text=text.strip(),
-        finish=finish if finish in ("stop", "length") else None,
-        n_prompt_tokens=int(usage.get("prompt_tokens", 0)),
-        n_tokens=int(usage.get("completion_tokens", 0)),
-        seconds=seconds,
-    )
