@@ -290,7 +290,7 @@ def _short(value: Any) -> str:
 
 def _kinds(reason: str | None) -> list[str]:
     """Return the kinds of a record's reasons, without how many passages: ``extraction failed: parse``."""
-    return [re.sub(r" for \d+ of \d+ passages", "", part) for part in (reason or "").split("; ") if part]
+    return [re.sub(r" for \d+ of \d+ (passages|entities)", "", part) for part in (reason or "").split("; ") if part]
 
 
 def lost(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -103,7 +103,8 @@ def _fill(path: Path, source: Path, language: str, say: Callable[[str], None]) -
         database.executescript(_TABLES)
         rows, n = _Rows(), 0
         with contextlib.closing(_Hashed(source)) as raw:
-            for n, entity in enumerate(_read(source, raw, language), 1):
+            opened = io.BufferedReader(raw, 1 << 20)  # closes the file when it goes out of scope
+            for n, entity in enumerate(_read(source, opened, language), 1):
                 rows.add(entity)
                 if n % BATCH == 0:
                     rows.write(database)
@@ -154,11 +155,10 @@ class _Hashed(io.RawIOBase):
         super().close()
 
 
-def _read(source: Path, raw: _Hashed, language: str) -> Iterator[Entity]:
+def _read(source: Path, opened: io.BufferedReader, language: str) -> Iterator[Entity]:
     name = source.name.lower()
     if name.endswith(SUFFIXES):
         return _tsv_entities(source)
-    opened = io.BufferedReader(raw, 1 << 20)
     if name.endswith(".gz"):
         return read_dump(gzip.GzipFile(fileobj=opened), str(source), language)
     if name.endswith(".bz2"):
