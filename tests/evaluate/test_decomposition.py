@@ -34,7 +34,9 @@ def test_each_stage_can_lose_the_gold() -> None:
     assert kind("reboot", ["far"], ["far"], qid="b") == "not_retrieved"
     assert kind("reboot", ["near", "far"], ["far"], qid="c") == "cut"
     assert kind("reboot", ["near"], ["near"], qid="d") == "wrong"
-    assert kind("list the open sockets with ss", [], [], qid="e") == "right"  # 6 of 7 words: F = .86, whatever was shown
+    assert (
+        kind("list the open sockets with ss", [], [], qid="e") == "right"
+    )  # 6 of 7 words: F = .86, whatever was shown
 
 
 def test_all_supports_are_needed() -> None:
