@@ -19,7 +19,7 @@ from typing import BinaryIO
 from graphcontext.data.archive import DumpFiles
 from graphcontext.errors import InputError
 
-LEFT_OUT = ("no accepted answer", "outside years", "other tags")
+LEFT_OUT = ("no accepted answer", "without title or body", "outside years", "other tags")
 CHUNK = 1 << 18  # bytes fed to the parser at once
 DUPLICATE = "3"  # LinkTypeId of PostLinks.xml: PostId is a duplicate of RelatedPostId
 _MEND = "fetch the file again; a part of a dump is never read as if it were whole"
@@ -67,7 +67,7 @@ class Dump:
     Args:
         threads: thread by question id, each with an ``AcceptedAnswerId`` (which may still point nowhere).
         counts: ``questions``, ``answers``, ``other posts``, ``answers without question`` read, and questions
-            left out while reading: ``no accepted answer``, ``outside years``, ``other tags``.
+            left out while reading (``LEFT_OUT``).
         duplicates: pairs (duplicate, original) of question ids.
         tag_names: every tag of ``Tags.xml``, empty where the dump has none.
     """
@@ -124,7 +124,7 @@ def rows(path: Path, root: str) -> Iterator[dict[str, str]]:
         parser.close()
         yield from target.take()
     except (etree.XMLSyntaxError, EOFError, gzip.BadGzipFile, zlib.error) as fault:
-        reason = re.sub(r"\(<string>, line \d+\)$", "", str(fault).strip()).strip()
+        reason = re.sub(r"\(<string>, line \d+\)$", "", " ".join(str(fault).split())).strip()
         if target.root_is_missing and not isinstance(fault, EOFError | zlib.error):
             reason = reason if path.stat().st_size else "it is empty"
             raise InputError(f"{path} is no XML dump: {reason}; fetch it again, or name another file") from fault
@@ -155,7 +155,7 @@ class _RowTarget:
         self._depth = 0
         self.root_is_missing = True
         self.n_rows = 0
-        self.last_id = "none"
+        self._last: dict[str, str] | None = None
 
     def start(self, tag: str, attrib: dict[str, str]) -> None:
         self._depth += 1
@@ -165,15 +165,19 @@ class _RowTarget:
                     f"{self._path}: got root element <{tag}>, expected <{self._root}>: another file"
                 )
             self.root_is_missing = False
-        elif tag == "row":
+        elif tag == "row" and self._depth == 2:
             self.n_rows += 1
             self._rows.append(attrib)
+        else:
+            raise InputError(f"{self._where()} comes <{tag[:40]}>, expected <row> below <{self._root}>; {_MEND}")
 
     def end(self, tag: str) -> None:
         self._depth -= 1
 
     def data(self, data: str) -> None:
-        """Rows carry attributes only."""
+        """Refuse text: rows carry attributes only, so that it is what is left of a damaged row."""
+        if not data.isspace():
+            raise InputError(f"{self._where()} comes text, {data.strip()[:40]!r}, expected a <row>; {_MEND}")
 
     def doctype(self, name: str, *ids: str | None) -> None:
         raise InputError(f"{self._path} declares a DOCTYPE ({name}): refused, a dump has none (entity bomb)")
@@ -181,11 +185,19 @@ class _RowTarget:
     def take(self) -> list[dict[str, str]]:
         taken, self._rows = self._rows, []
         if taken:
-            self.last_id = f"Id {taken[-1].get('Id', '?')}"
+            self._last = taken[-1]
         return taken
 
     def close(self) -> None:
         """Nothing is built."""
+
+    @property
+    def last_id(self) -> str:
+        row = self._rows[-1] if self._rows else self._last
+        return "none" if row is None else f"Id {row.get('Id', '?')[:40]}"
+
+    def _where(self) -> str:
+        return f"{self._path} is malformed: after row {self.n_rows}"
 
 
 def _read_posts(
@@ -221,7 +233,16 @@ def _read_posts(
     counts["answers without question"] = sum(map(len, waiting.values()))
     for thread in threads.values():
         thread.answers.sort(key=lambda answer: answer.id)
+        _check_distinct(path, thread, threads)
     return threads, counts
+
+
+def _check_distinct(path: Path, thread: Thread, threads: dict[int, Thread]) -> None:
+    """Refuse a thread in which an id stands for two posts."""
+    ids = [answer.id for answer in thread.answers]
+    for n, post_id in enumerate(ids):  # in id order
+        if post_id in threads or ids[n - 1 : n] == [post_id]:
+            raise InputError(f"{path}: two rows have the Id {post_id}, an answer of question {thread.id}; {_MEND}")
 
 
 def _reason_to_leave(
@@ -230,6 +251,8 @@ def _reason_to_leave(
     """Return the count that a question falls under when it is not kept, None when it is."""
     if "AcceptedAnswerId" not in row:
         return "no accepted answer"
+    if not row.get("Title", "").strip() or not row.get("Body"):
+        return "without title or body"
     date = check_date(row.get("CreationDate", ""), where)
     if years is not None and not (date and int(date[:4]) in years):
         return "outside years"
@@ -243,8 +266,8 @@ def _thread(row: dict[str, str], where: Where, answers: list[Post]) -> Thread:
     return Thread(
         id=number_of(row, "Id", where),
         accepted_id=number_of(row, "AcceptedAnswerId", where),
-        title=row.get("Title", ""),
-        html=row.get("Body", ""),
+        title=row["Title"],
+        html=row["Body"],
         date=date,
         tags=split_tags(row.get("Tags", "")),
         author=_author(row),
@@ -254,7 +277,7 @@ def _thread(row: dict[str, str], where: Where, answers: list[Post]) -> Thread:
 
 
 def _answer(row: dict[str, str], where: Where) -> Post:
-    score = number_of(row, "Score", where) if "Score" in row else 0
+    score = number_of(row, "Score", where, signed=True) if "Score" in row else 0
     return Post(number_of(row, "Id", where), row.get("Body", ""), score, _author(row))
 
 
@@ -280,14 +303,14 @@ def check_date(date: str, where: Where) -> str:
     raise InputError(f"{_at(where)} has CreationDate={date[:40]!r}, expected an ISO 8601 date")
 
 
-def number_of(row: dict[str, str], key: str, where: Where) -> int:
-    """Return the whole number of a row's attribute.
+def number_of(row: dict[str, str], key: str, where: Where, signed: bool = False) -> int:
+    """Return the whole number of a row's attribute: an id, or with ``signed`` a score, which may be below 0.
 
     Raises:
         InputError: it is missing or anything else.
     """
     text = row.get(key, "")
-    digits = text[1:] if text.startswith("-") else text
+    digits = text[1:] if signed and text.startswith("-") else text
     if len(digits) <= 18 and digits.isdecimal() and digits.isascii():
         return int(text)
     got = f"{key}={text[:40]!r}" if key in row else f"no {key}"

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from graphcontext.errors import InputError
 
+LONGEST_ID = 500
 KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 
 
@@ -59,9 +60,10 @@ class Row:
         value = self.values[name]
         if isinstance(value, bool) or not isinstance(value, str | int):
             self.fail(f"{name} is {kind_of(value)}, expected text or a whole number")
-        if not str(value).strip():
-            self.fail(f"{name} is empty")
-        return str(value)
+        text = str(value)
+        if not text.strip() or len(text) > LONGEST_ID or min(text) < " ":
+            self.fail(f"{name} is {text[:40]!r}, expected 1 to {LONGEST_ID} characters without line breaks")
+        return text
 
     def list_of(self, name: str, read: Callable[[Row], str]) -> tuple[str, ...]:
         """Return the list under ``name``, empty where there is none or it is null.

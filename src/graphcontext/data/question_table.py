@@ -130,13 +130,17 @@ def _columns(path: Path, header: str, needs_tags: bool) -> tuple[list[str], str]
     for name in (*NEEDED, *(("Tags",) if needs_tags else ())):
         if name not in names:
             shown = [column.strip()[:40] for column in found]
-            raise InputError(f"{path} has no column {name}{did_you_mean(name, shown)}".replace("(allowed:", "(found:"))
+            others = [column for column, known_name in zip(shown, names) if not known_name]
+            hint = did_you_mean(name, others).partition(" (")[0]
+            raise InputError(f"{path} has no column {name}{hint} (found: {', '.join(shown[:12])})")
     return names, delimiter
 
 
 def _reason(row: Row, years: frozenset[int] | None, tags: frozenset[str] | None, where: str) -> str | None:
     if not row["AnswerId"]:
         return UNANSWERED
+    if not row["QuestionTitle"] or not row["QuestionBody"]:
+        return "without title or body"
     date = check_date(row.get("CreationDate", ""), where)
     if years is not None and not (date and int(date[:4]) in years):
         return "outside years"
@@ -169,7 +173,7 @@ def _add(threads: dict[int, Thread], question_id: int, answer_id: int, row: Row,
     elif (row["QuestionTitle"], row["QuestionBody"]) != (thread.title, thread.html):
         raise InputError(f"{where}: question {question_id} has another title or body than in its first row")
     votes = row.get("AnswerScore") or row.get("Score") or "0"
-    score = number_of({"Score": votes}, "Score", where)
+    score = number_of({"Score": votes}, "Score", where, signed=True)
     thread.answers.append(Post(answer_id, row["AnswerBody"], score, row.get("AnswerOwnerDisplayName", "")))
 
 

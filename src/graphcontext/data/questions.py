@@ -122,6 +122,8 @@ def cut(asked: Sequence[Asked], rule: str, counts: Counter[str]) -> Cut:
             raise InputError(f"question id {twice[0]} stands in two files; the rule last_quarter needs them distinct")
         why = f"dataset.split={rule}" if rule != "auto" else "the files name no test or dev side"
         sides = splits.last_quarter(asked, why)
+        if len(asked) == 1:  # the corpus answers it: there is no pool that needs a question
+            sides = replace(sides, train=(), test=tuple(asked))
         texts = {normalise(question.text) for question in sides.test}
         safe = [question for question in sides.train if normalise(question.text) not in texts]
         rest, held = splits.hold_out(safe)
@@ -146,8 +148,12 @@ def scored(made: Cut, side: str, path: Path) -> tuple[Asked, ...]:
         InputError: it has none.
     """
     found = made.by_side[side]
+    if not any(made.by_side.values()):
+        raise InputError(f"{path} holds no question")
     if not found:
         sizes = ", ".join(f"{name} {len(questions)}" for name, questions in made.by_side.items())
-        mend = "add a file of that side, or cut all questions by dataset.split=last_quarter"
+        mend = "add questions"
+        if made.rule == "official":
+            mend = "add a file of that side, or cut all questions by dataset.split=last_quarter"
         raise InputError(f"{path}: split={side} has no question ({made.rule}: {sizes}); {mend}")
     return tuple(sorted(found, key=lambda question: splits.id_order(question.id)))
