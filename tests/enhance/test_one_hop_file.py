@@ -55,7 +55,7 @@ def test_an_absent_file_names_the_ways_out_first(monkeypatch, tmp_path: Path) ->
     with pytest.raises(MissingSourceError) as caught:
         OneHopFile.identity({"name": "wikidata", "path": None})
     first, _, rest = str(caught.value).partition(";")  # a table's row shows what stands before the semicolon
-    assert first == "no data: wikidata one-hop triples (one_hop.path=FILE, or enhancer=triples)"
+    assert first == "no data: wikidata one-hop triples (one_hop.path=FILE, or one_hop=none)"
     assert str(tmp_path / "wikidata") in rest
 
 

@@ -114,7 +114,7 @@ def test_an_absent_index_says_how_to_get_one(monkeypatch, tmp_path: Path) -> Non
         with pytest.raises(MissingSourceError) as caught:
             ask()
         first, _, rest = str(caught.value).partition(";")
-        assert first == "no data: wikidata one-hop index (one_hop=file, or enhancer=triples)"
+        assert first == "no data: wikidata one-hop index (one_hop=file, or one_hop=none)"
         assert "prepare one_hop=index one_hop.dump_path=FILE" in rest
     (tmp_path / "wikidata").mkdir()
     (tmp_path / "wikidata" / "latest-all.json.gz").write_bytes(gzip.compress(dump_text()))

@@ -15,7 +15,7 @@ from graphcontext.errors import InputError, MissingDataError, MissingSourceError
 
 INSTANCE_OF = 31
 NO_TOPICS = frozenset((4167410, 4167836, 11266439))  # Wikimedia disambiguation page, category, template
-WAYS_OUT = "one_hop.path=FILE, or enhancer=triples"
+WAYS_OUT = "one_hop.path=FILE, or one_hop=none"
 
 _ID = re.compile(r"[A-Z]([1-9]\d*)")
 
@@ -109,4 +109,5 @@ def source_path(name: str, path: str | None) -> Path:
     try:
         return data_path(name, path, key="one_hop.path")
     except MissingDataError as error:
-        raise MissingSourceError(f"no data: {name} one-hop triples ({WAYS_OUT}); {error}") from error
+        looked = str(error).partition("; ")[2]
+        raise MissingSourceError(f"no data: {name} one-hop triples ({WAYS_OUT}); {looked}") from error

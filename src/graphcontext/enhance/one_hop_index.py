@@ -123,7 +123,7 @@ def index_path(name: str, language: str, path: str | None) -> Path:
 def missing(path: Path) -> MissingSourceError:
     """Return the error for an index that is not there."""
     how = f"fetch {DUMP_URL}, then graphcontext prepare one_hop=index one_hop.dump_path=FILE"
-    ways_out = "one_hop=file, or enhancer=triples"
+    ways_out = "one_hop=file, or one_hop=none"
     return MissingSourceError(f"no data: wikidata one-hop index ({ways_out}); looked at {path}; {how}")
 
 
