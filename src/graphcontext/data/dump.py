@@ -286,7 +286,7 @@ def _author(row: dict[str, str]) -> str:
     return row.get("OwnerDisplayName") or (f"user{row['OwnerUserId']}" if "OwnerUserId" in row else "")
 
 
-def check_date(date: str, where: Where) -> str:
+def check_date(date: str, where: Where, key: str = "CreationDate") -> str:
     """Return a date, empty where there is none.
 
     Raises:
@@ -300,7 +300,7 @@ def check_date(date: str, where: Where) -> str:
             return date
     except ValueError:
         pass
-    raise InputError(f"{_at(where)} has CreationDate={date[:40]!r}, expected an ISO 8601 date")
+    raise InputError(f"{_at(where)} has {key}={date[:40]!r}, expected an ISO 8601 date")
 
 
 def number_of(row: dict[str, str], key: str, where: Where, signed: bool = False) -> int:

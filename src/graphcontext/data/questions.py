@@ -82,7 +82,7 @@ def _asked(row: Row, side: str, counts: Counter[str]) -> Asked:
         answers=answers,
         supports=tuple(dict.fromkeys(row.list_of("supports", entry_id))),
         side=side or SIDE_OF.get(named, ""),
-        date=check_date(row.optional_text("date"), f"{row.path}: line {row.line}"),
+        date=check_date(row.optional_text("date"), f"{row.path}: line {row.line}", "date"),
     )
 
 

@@ -48,7 +48,7 @@ class Passage:
 
     For a question pool ``match_text`` is the question (title, newline, body) and ``context_text`` the
     question with its accepted answer; ``answers`` holds every answer of the thread. Two passages with
-    one title are two passages: ``id`` is a hash of the content, not of the title.
+    one title are two passages: ``id`` is a hash of the content, or the user's own, never the title.
     """
 
     id: str
