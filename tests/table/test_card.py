@@ -35,6 +35,12 @@ def test_gcg_t1_is_the_card_of_its_data_set(tmp_path: Path) -> None:
     assert [made.path.with_suffix(end).stat().st_mtime_ns for end in (".md", ".json")] == times
 
 
+def test_another_side_has_a_file_of_its_own(tmp_path: Path) -> None:
+    made = api.table("gcg/t1", "split=validation", root=tmp_path)
+    assert made.path.name == "t1+split=validation.md" and "| split: side | validation |" in made.markdown
+    assert api.table("gcg/t1", "dataset.limit=5", root=tmp_path).path.name == "t1.md"  # the limit changes no count
+
+
 def test_data_that_is_not_here_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRAPHCONTEXT_DATA", str(tmp_path / "none"))
     made = api.table("gcg/t1", "scale=paper", root=tmp_path)

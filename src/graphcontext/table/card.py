@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from graphcontext.component import locate
+from graphcontext.config import Composed
 from graphcontext.data.card import card_markdown, escaped
 from graphcontext.errors import MissingDataError
 from graphcontext.files import write_atomic
@@ -15,6 +17,7 @@ from graphcontext.pipeline import Pipeline
 from graphcontext.store import Store, Workspace
 from graphcontext.table import expand
 from graphcontext.table.cells import Cell, Made
+from graphcontext.table.lines import KEPT, name_of
 
 COUNTS = ("kept", "pool", "scored_candidates", "answers_in_pool")
 
@@ -53,7 +56,7 @@ def make(wish: expand.Request, config_dir: str | None, root: Path, quiet: bool) 
             Cell(key, column.dataset, "count", value=float(card[key]), n=card[key], status=status) for key in COUNTS
         ]
     parts += [f"- {note}" for note in wish.spec.notes]
-    path = root / "results" / scale / f"{wish.spec.name}{wish.suffix}.md"
+    path = root / "results" / scale / f"{wish.spec.name}{wish.suffix}{_alterations(wish, config_dir, root)}.md"
     markdown = "\n".join(parts) + "\n"
     if path.is_file() and path.read_text(encoding="utf-8") == markdown and path.with_suffix(".json").is_file():
         return Made(path, markdown, None, 0)
@@ -63,3 +66,22 @@ def make(wish: expand.Request, config_dir: str | None, root: Path, quiet: bool) 
         path.with_suffix(".json"), json.dumps({**data, "cells": [dataclasses.asdict(c) for c in cells]}, indent=1)
     )
     return Made(path, markdown, None, 0)
+
+
+def _alterations(wish: expand.Request, config_dir: str | None, root: Path) -> str:
+    """Return ``+KEY=VALUE…`` for the file's name where overrides alter a card (another side, another filter)."""
+    kept = [o for o in wish.overrides if o.partition("=")[0] in KEPT]
+    for column in expand.columns(wish, config_dir):
+        cell = expand.dataset_cell(column)
+        used, declared = (expand.compose_cached(o, cell, config_dir, root=root) for o in (wish.overrides, kept))
+        if _counted(used) != _counted(declared):
+            return name_of(wish)
+    return ""
+
+
+def _counted(composed: Composed) -> dict[str, Any]:
+    """Return what of a data set's config its card depends on."""
+    node = composed.config["dataset"]
+    cls = locate(node["_target_"], "dataset")
+    left_out = getattr(cls, "execution", frozenset()) | getattr(cls, "selection", frozenset())
+    return {key: value for key, value in node.items() if key not in left_out}

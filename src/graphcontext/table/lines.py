@@ -140,8 +140,11 @@ def declare(wish: Request, config_dir: str | None, root: Path) -> Lines:
 
 def _alterations(lines: list[Line], wish: Request) -> str:
     """Return ``+KEY=VALUE…`` for the file's name where overrides alter results: the plain name is as declared."""
-    if not any(altered(line.cell.composed, line.declared, scored=True) for line in lines):
-        return ""
+    return name_of(wish) if any(altered(line.cell.composed, line.declared, scored=True) for line in lines) else ""
+
+
+def name_of(wish: Request) -> str:
+    """Return the overrides of a table as the end of a file's name."""
     others = [o for o in wish.overrides if o.partition("=")[0] not in KEPT]
     words = re.sub(r"[^\w.=+-]+", "-", ",".join(others)).strip("-")
     return "+" + (words if len(words) <= 60 else f"{words[:50]}-{digest(others)[:8]}")
