@@ -6,8 +6,8 @@ import pytest
 
 from graphcontext.component import components, fingerprint
 from graphcontext.config import compose
-from graphcontext.data.records import Passage
-from graphcontext.enhance.triples import Extraction
+from graphcontext.data.records import Corpus, Passage, Question, Ranking, Scored
+from graphcontext.enhance.triples import Extraction, Triples
 from graphcontext.enhance.union_extractor import Union, join
 from graphcontext.errors import InputError
 
@@ -39,14 +39,28 @@ def test_a_part_that_failed_is_named_and_the_others_count():
     llm = Extraction(status="failed", reason="parse: x")
     found = join({"llm": llm, "rebel": Extraction((IP,), reason="2 malformed")})
     assert (found.triples, found.status) == ((IP,), "ok")
-    assert found.reason == "llm failed (parse: x); rebel: 2 malformed"
+    assert (found.reason, found.lost) == ("llm: parse: x; rebel: 2 malformed", "llm parse")
     nothing = join({"llm": llm, "rebel": Extraction(status="empty")})
-    assert (nothing.status, nothing.reason) == ("empty", "llm failed (parse: x)")
+    assert (nothing.status, nothing.reason, nothing.lost) == ("empty", "llm: parse: x", "llm parse")
 
 
 def test_t14_it_failed_where_all_parts_failed():
     found = join({"llm": Extraction(status="failed", reason="parse: x"), "rebel": Extraction(status="failed")})
     assert (found.status, found.reason) == ("failed", "llm parse, rebel unknown: parse: x")
+
+
+@pytest.mark.parametrize("repeatable", [True, False])
+def test_a_context_counts_what_a_part_lost_and_is_made_again_where_that_may_help(repeatable):
+    lost = Extraction(status="failed", reason="HTTP 503")
+    llm, rebel = Part(lost, Extraction((SS,)), repeatable=repeatable), Part(Extraction((IP,)), Extraction((IP,)))
+    union = Union({"llm": llm, "rebel": rebel})
+    corpus = Corpus("c", (Passage("p", "", "", "x"), Passage("q", "", "", "y")))
+    ranking = Ranking("1", (Scored("p", 1.0), Scored("q", 0.5)))
+    (context,) = Triples(union).enhance([Question("1", "?", "c")], [ranking], {"c": corpus})
+    assert [unit.text for unit in context.units[2:]] == ["ip shows routes.", "ss lists sockets."]
+    assert {unit.source for unit in context.units[2:]} == {"llm ∪ rebel"}
+    assert context.reason == "extraction failed in part for 1 of 2 passages: llm HTTP 503"
+    assert context.retry is (None if repeatable else True)
 
 
 def test_it_is_repeatable_where_all_parts_are():

@@ -15,11 +15,15 @@ Triple = tuple[str, str, str]  # head, relation, tail
 
 @dataclass(frozen=True)
 class Extraction:
-    """The triples of one passage; ``empty``: it names none, ``failed``: the extractor could not say."""
+    """The triples of one passage; ``empty``: it names none, ``failed``: the extractor could not say.
+
+    ``lost`` says what failed of an extraction that is not failed as a whole (``llm parse``).
+    """
 
     triples: tuple[Triple, ...] = ()
     status: Status = "ok"
     reason: str | None = None
+    lost: str | None = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Triples:
 
     Differs from the paper: it extracts from the whole C, ours from each passage, so that a passage which
     several questions share is extracted once; a triple never spans two passages. The paper joins an LLM and
-    REBEL, ours takes one extractor. Wikidata's one-hop triples are another enhancer (``wikidata``).
+    REBEL: the extractor ``llm_rebel`` does. Wikidata's one-hop triples are another enhancer (``wikidata``).
 
     Args:
         extractor: has ``extract(passages) -> list[Extraction]``, ``name``, and ``repeatable``: whether a failed
@@ -87,10 +91,14 @@ def _joined(extractions: Sequence[Extraction], extractor: Any) -> Knowledge:
     if failures:
         kinds = ", ".join(sorted({kind.partition(":")[0] for kind in failures}))
         reasons.append(f"extraction failed for {sum(failures.values())} of {len(extractions)} passages: {kinds}")
+    lost = [e.lost for e in extractions if e.lost]
+    if lost:
+        kinds = ", ".join(sorted(set(lost)))
+        reasons.append(f"extraction failed in part for {len(lost)} of {len(extractions)} passages: {kinds}")
     if not triples:
         reasons.append("no triples")
     pairs = tuple((triple, extractor.name) for triple in triples)
-    return Knowledge(pairs, tuple(reasons), bool(failures) and not extractor.repeatable)
+    return Knowledge(pairs, tuple(reasons), bool(failures or lost) and not extractor.repeatable)
 
 
 def add_sentences(plain: Context, knowledge: Knowledge, show_passages: bool = True) -> Context:

@@ -15,8 +15,9 @@ class Union:
 
     .. math:: \tau_{init} = \tau_M \cup \tau_{REBEL}
 
-    Triples stand in the order of the parts, each once. What a part says of a passage (``2 malformed``) and that it
-    failed stands in ``reason`` under its name. A passage is ``failed`` only where every part failed.
+    Triples stand in the order of the parts, each once. What a part says of a passage (``2 malformed``) stands in
+    ``reason`` under its name. A passage is ``failed`` only where every part failed; the kinds of failure of some stand
+    in ``lost``, to be counted.
 
     Args:
         parts: name → extractor: each has ``extract(passages) -> list[Extraction]``, ``name`` and ``repeatable``.
@@ -45,7 +46,7 @@ class Union:
 
     @property
     def repeatable(self) -> bool:
-        """Whether a failure would repeat itself: a passage fails where all parts do, so all must be repeatable."""
+        """Whether a failure would repeat itself, whichever part it is of."""
         return all(getattr(part, "repeatable", False) for part in self.parts.values())
 
     def extract(self, passages: Sequence[Passage]) -> list[Extraction]:
@@ -58,12 +59,12 @@ def join(found: dict[str, Extraction]) -> Extraction:
     """Return the union of what the parts found in one passage.
 
     >>> join({"llm": Extraction(status="failed", reason="parse: x"), "rebel": Extraction((("a", "b", "c"),))})
-    Extraction(triples=(('a', 'b', 'c'),), status='ok', reason='llm failed (parse: x)')
+    Extraction(triples=(('a', 'b', 'c'),), status='ok', reason='llm: parse: x', lost='llm parse')
     """
     failed = {name: e.reason or "unknown" for name, e in found.items() if e.status == "failed"}
+    lost = ", ".join(f"{name} {reason.partition(':')[0]}" for name, reason in failed.items())
     if len(failed) == len(found):
-        kinds = ", ".join(f"{name} {reason.partition(':')[0]}" for name, reason in failed.items())
-        return Extraction(status="failed", reason=f"{kinds}: {next(iter(failed.values()))}")
+        return Extraction(status="failed", reason=f"{lost}: {next(iter(failed.values()))}")
     triples = tuple(dict.fromkeys(t for e in found.values() for t in e.triples))
-    said = [f"{n} failed ({failed[n]})" if n in failed else f"{n}: {e.reason}" for n, e in found.items() if e.reason]
-    return Extraction(triples, "ok" if triples else "empty", "; ".join(said) or None)
+    said = "; ".join(f"{name}: {e.reason}" for name, e in found.items() if e.reason)
+    return Extraction(triples, "ok" if triples else "empty", said or None, lost or None)
