@@ -58,7 +58,8 @@ def asked(ranking: Ranking, prediction: Prediction, units: tuple[Unit, ...] = ()
 
 def test_sources_without_a_link_and_added_facts() -> None:
     ranking = Ranking("a", (Scored("p", 0.5), Scored("q", 0.25)), fallback="cosine")
-    units = (Unit("p", "text", "p"), Unit("t", "ss lists sockets\nlsof lists files", "triples"))
+    facts = Unit("w", "ss instance of command.", "wikidata"), Unit("t", "ss lists sockets\nlsof lists files", "spacy")
+    units = (Unit("p", "text", "p"), *facts)
     text = asked(ranking, Prediction("a", "Why?", "Since.", ()), units).text()
     assert text.splitlines() == [
         "Since.",
@@ -70,7 +71,10 @@ def test_sources_without_a_link_and_added_facts() -> None:
         "      https://x.org/1, CC BY-SA 4.0",
         "  ranked by fall-back: cosine (the question has no neighbour in the graph)",
         "",
-        "Facts added to the context",
+        "Facts added to the context, by wikidata",
+        "  ss instance of command.",
+        "",
+        "Facts added to the context, by spacy",
         "  ss lists sockets",
         "  lsof lists files",
         "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,10 @@ class Asked:
             lines.append("  none: nothing similar in the pool")
         if self.ranking.fallback:
             lines.append(f"  ranked by fall-back: {self.ranking.fallback} (the question has no neighbour in the graph)")
-        extra = [u.text for u in self.context.units if u.source not in self.passages]
-        if extra:
-            lines += ["", "Facts added to the context", *[f"  {line}" for text in extra for line in text.splitlines()]]
+        extra = [u for u in self.context.units if u.source not in self.passages]
+        for source, units in itertools.groupby(extra, key=lambda unit: unit.source):
+            lines += ["", f"Facts added to the context, by {source}"]
+            lines += [f"  {line}" for unit in units for line in unit.text.splitlines()]
         lines += ["", f"context: {self.context.n_tokens} tokens, {self.context.n_cut} units cut"]
         return "\n".join(lines)
 
