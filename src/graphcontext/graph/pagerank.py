@@ -8,7 +8,8 @@ with seeds s (summing to 1) and m(x) the mass on dangling nodes (d_i = 0), which
 The paper adds the query q to the graph as a node with edges w_qi to its neighbours N(q), puts all
 personalisation on q, and drops q again. Here the graph stays as it is: a neighbour i of q keeps d_i / (d_i
 + w_qi) of its outflow for the graph and returns the rest to q, so every query is one column over the same
-matrix.
+matrix. Large undirected graphs go through
+:mod:`graphcontext.graph.conjugate_gradients`, which reaches the same solution in fewer and cheaper steps.
 
 Differs from networkx:
     * ``convergence="true"`` (default) starts at the seeds and stops where the bound α/(1−α)·‖Δ‖₁ on the
@@ -20,7 +21,8 @@ Differs from networkx:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,8 +30,10 @@ import numpy as np
 
 from graphcontext.data.records import Graph
 from graphcontext.errors import InputError, did_you_mean
+from graphcontext.graph import conjugate_gradients
 
 CONVERGENCE = ("true", "networkx")
+LARGE = 200_000  # edge slots from which compiling or loading machine code pays
 _COLUMNS = 32  # queries that go through together: 50,000 nodes × 32 × 8 bytes = 12.8 MB per array
 
 
@@ -157,12 +161,28 @@ def pagerank_blocks(graph: Graph, query_edges: Any, iteration: PowerIteration) -
     if edges.shape[1] != graph.n_nodes:
         raise InputError(f"PageRank: query edges reach {edges.shape[1]} nodes, the graph has {graph.n_nodes}")
     _check_weights(edges.data)
+    edges.sum_duplicates()
     edges.eliminate_zeros()
+    solve, columns = _solver(graph, iteration)
+    for start in range(0, edges.shape[0], columns):
+        yield Block(start, *solve(edges[start : start + columns].tocoo()))
+
+
+def _solver(graph: Graph, iteration: PowerIteration) -> tuple[Callable[[Any], tuple[np.ndarray, np.ndarray]], int]:
+    """Return what solves a block of queries (COO) into scores and ``has_converged``, and how many it takes."""
+    if iteration.convergence == "true" and not graph.directed and len(graph.indices) >= LARGE:
+        matrix = _undirected(graph)
+        if matrix is not None:
+            limits = iteration.damping, iteration.max_iter, iteration.tol
+            return lambda edges: conjugate_gradients.solve(matrix, edges, *limits), conjugate_gradients.LANES
     backward, outflow = _transition(graph.indptr, graph.indices, graph.weights)
-    for start in range(0, edges.shape[0], _COLUMNS):
-        block = edges[start : start + _COLUMNS].tocoo()
-        scores, has_converged = _solve(backward, outflow, block, iteration)
-        yield Block(start, scores, has_converged)
+    return lambda edges: _solve(backward, outflow, edges, iteration), _COLUMNS
+
+
+@functools.lru_cache(maxsize=1)  # the questions of a run come in chunks, to one graph
+def _undirected(graph: Graph) -> conjugate_gradients.Undirected | None:
+    _check_matrix(graph.indptr, graph.indices, graph.weights)
+    return conjugate_gradients.undirected(graph)
 
 
 def _solve(
@@ -208,14 +228,19 @@ def _transition(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray) ->
     from scipy.sparse import csr_array
 
     n = len(indptr) - 1
-    _check_weights(weights)
-    if len(indices) and not (indices.min() >= 0 and indices.max() < n):
-        raise InputError(f"PageRank: an edge leads to node {indices.max()}, the graph has {n} nodes")
+    _check_matrix(indptr, indices, weights)
     matrix = csr_array((np.array(weights, dtype=np.float64), indices, indptr), shape=(n, n))
     matrix.eliminate_zeros()
     outflow = np.asarray(matrix.sum(axis=1)).reshape(n)
     matrix.data /= np.repeat(outflow, np.diff(matrix.indptr))
     return matrix.T.tocsr(), outflow
+
+
+def _check_matrix(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray) -> None:
+    _check_weights(weights)
+    n = len(indptr) - 1
+    if len(indices) and not (indices.min() >= 0 and indices.max() < n):
+        raise InputError(f"PageRank: an edge leads to node {indices.max()}, the graph has {n} nodes")
 
 
 def _check_weights(weights: np.ndarray) -> None:

@@ -41,10 +41,11 @@ class PPR:
         Two cases that the paper leaves undefined. A question without a neighbour has PageRank 0 everywhere:
         it gets the cosine ranking, ``fallback="cosine"``. Where fewer than ``top_k`` passages can be
         reached, the rest are the nearest by cosine with their PageRank score, 0, and
-        ``fallback="cosine_fill"``.
+        ``fallback="cosine_fill"``. On large graphs (see :data:`graphcontext.graph.pagerank.LARGE`) scores
+        that differ by less than ``tol`` are not told apart.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2  # 2: conjugate gradients on large graphs
     execution: ClassVar[frozenset[str]] = frozenset()
     needs_graph: ClassVar[bool] = True
 
