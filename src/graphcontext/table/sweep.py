@@ -112,7 +112,7 @@ def to_png(result: TableResult, points: list[Point], dpi: int = 150) -> bytes:
     from matplotlib.figure import Figure
 
     columns = [c for c in result.columns if any(p.column == c.id for p in points)]
-    figure = Figure(figsize=(1.2 + 4.4 * len(columns), 5.6), layout="constrained")
+    figure = Figure(figsize=(max(8.5, 1.2 + 4.4 * len(columns)), 5.8), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(2, len(columns), squeeze=False, sharex=True, height_ratios=[2.2, 1])
     for place, column in enumerate(columns):
