@@ -277,6 +277,10 @@ def describe(known: dict[str, Any], n: int) -> list[str]:
     if known.get("n_without_supports"):
         count = f"{known['n_without_supports']} of {n} questions"
         lines.append(f"without gold passages, so 0 in retrieval metrics: {count}")
+    if known.get("n_without_references"):
+        count = f"{known['n_without_references']} of {n} questions"
+        mend = "generator=none scores retrieval alone"
+        lines.append(f"without gold answers, so 0 in metrics of answers: {count} ({mend})")
     if "lost" in known:
         lines.append("answers: " + ", ".join(f"{label} {count}" for label, count in known["lost"].items()))
     for reason, count in sorted(known.get("reasons", {}).items()):
@@ -319,6 +323,8 @@ def facts(job: _Job) -> dict[str, Any]:
     metrics = [job.pipeline.parts["metric"][name] for name in job.scores]
     if any(getattr(metric, "needs_supports", False) for metric in metrics):
         found["n_without_supports"] = sum(not q.supports for q in job.data.questions)
+    if any(getattr(metric, "needs_answers", True) for metric in metrics):
+        found["n_without_references"] = sum(not q.references for q in job.data.questions)
     seen = job.pipeline.stages.seen
     if "graph" in seen:
         found["graphs"] = seen["graph"].facts["graphs"]
