@@ -9,6 +9,7 @@ import pytest
 
 from graphcontext import api, cli, doctor
 from graphcontext.doctor import Line, examine
+from graphcontext.generate import llama_cpp_server
 
 CONF = str(Path(__file__).parent / "table" / "conf")
 
@@ -57,6 +58,21 @@ def test_a_key_that_the_run_needs_is_looked_for_by_name(monkeypatch: pytest.Monk
     assert found["environment variable OPENAI_API_KEY"].good and "sk-secret" not in "".join(map(str, found.values()))
     unused = lines("experiment=tests/base", "llm@roles.judge=gpt_3_5_turbo")  # no judge in this run
     assert not any("OPENAI" in what for what in unused)
+
+
+def test_a_server_needs_its_package_or_command_and_its_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    words = ("experiment=gcg/zero_shot", "llm=smollm2", "tokenizer=words", "metric=[rouge1]")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert str(lines(*words, "llm.serve=vllm")["llm.serve=vllm needs the command vllm"]).startswith("✗ ")
+    monkeypatch.setattr(llama_cpp_server, "version", lambda: None)
+    missing = str(lines(*words, "llm.serve=llama_cpp")["llm.serve=llama_cpp needs the package xllamacpp"])
+    assert missing.endswith("→  pip install 'graphcontext[llama_cpp]'")
+    monkeypatch.setattr(llama_cpp_server, "version", lambda: "2026.1")
+    monkeypatch.setenv("GRAPHCONTEXT_HOME", str(tmp_path))
+    found = lines(*words, "llm.serve=llama_cpp")
+    assert found["llm.serve=llama_cpp 2026.1"].good
+    assert any(not line.good and "smollm2 as GGUF" in what for what, line in found.items())
+    assert not any("llm.serve" in what for what in lines(*words))
 
 
 def test_a_full_or_read_only_disk(monkeypatch: pytest.MonkeyPatch) -> None:

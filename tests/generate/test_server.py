@@ -1,4 +1,4 @@
-"""A server for the length of a run: started once, shared, stopped, never left behind. ``vllm`` is a fake on the PATH."""
+"""A server for the length of a run: started once, shared, stopped, never left behind. ``vllm`` is a fake."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -39,6 +40,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (bin_ / "vllm").chmod(0o755)
     monkeypatch.setenv("PATH", f"{bin_}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_VLLM_FOLDER", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # logs of servers that failed are kept
     yield folder
     stop_all()
     assert gone(folder)
@@ -169,11 +171,14 @@ def test_one_that_dies_while_loading_says_why(fake, tiny_llama, monkeypatch) -> 
     with pytest.raises(RunError) as caught:
         served(tiny_llama).chat(REQUESTS, "answer", 5)
     said = str(caught.value)
-    assert said.startswith("llm.serve=vllm: the server ended with code 3; it said: loading | ValueError: bfloat16 needs")
+    assert said.startswith("llm.serve=vllm: the server ended with code 3; it said: loading | ValueError: bfloat16 ")
     assert "Engine core initialization failed (all of it: /" in said and "\n" not in said
     log = Path(said.rpartition(": ")[2].rstrip(")"))
+    with pytest.raises(RunError, match="ended with code 3"):
+        served(tiny_llama, temperature=0.5).chat(REQUESTS, "answer", 5)
+    assert len(started(fake)) == 1  # who waited for it does not start it again
+    stop_all()
     assert log.read_text().startswith("key ")
-    log.unlink()
 
 
 def test_one_that_is_not_up_in_time_is_stopped(fake, tiny_llama, monkeypatch) -> None:
@@ -188,7 +193,8 @@ def test_one_that_dies_later_ends_the_run_with_its_last_words(fake, tiny_llama, 
     monkeypatch.setenv("FAKE_VLLM", "dies later")
     with pytest.raises(RunError, match=r"the server ended with code 7; .*illegal memory access"):
         served(tiny_llama, batch_size=2).chat(REQUESTS, "answer", 5)
-    assert not server._RUNNING
+    assert len(started(fake)) == 1
+    stop_all()  # the run is over
     monkeypatch.delenv("FAKE_VLLM")
     assert [r.status for r in served(tiny_llama).chat(REQUESTS, "answer", 5)] == ["ok"] * 3  # a new one
 
@@ -264,7 +270,7 @@ def test_a_command_that_is_not_there_is_named_at_once_with_the_mend(tiny_llama, 
         ({"serve": "vlm"}, r"llm\.serve=vlm; did you mean vllm\? \(allowed: llama_cpp, vllm\), or null"),
         ({"serve": "llama_cpp", "quantization": "4bit"}, r"a GGUF file is quantised as it is"),
         ({"serve": "llama_cpp", "adapter": "x"}, r"llm\.adapter=x with llm\.serve=llama_cpp: it reads no PEFT"),
-        ({"serve": "vllm", "quantization": "8bit"}, r"llm\.quantization=8bit with llm\.serve=vllm; allowed: none, 4bit"),
+        ({"serve": "vllm", "quantization": "8bit"}, r"quantization=8bit with llm\.serve=vllm; allowed: none, 4bit"),
     ],
 )
 def test_what_a_server_cannot_keep_is_refused(options, message) -> None:

@@ -38,7 +38,7 @@ _LOCK = threading.RLock()
 
 
 def running(node: dict[str, Any]) -> Server:
-    """Return the server of these settings; a process starts it once until :func:`stop_all`.
+    """Return the server of these settings; a process starts it once until :func:`stop_all`, even if it fails.
 
     Args:
         node: ``serve``, ``model``, ``revision``, ``adapter``, ``dtype``, ``quantization``, ``context_window``,
@@ -50,10 +50,9 @@ def running(node: dict[str, Any]) -> Server:
     """
     name = digest(node)
     with _LOCK:
-        if name in _RUNNING:
-            _RUNNING[name].examine()
-        else:
-            _RUNNING[name] = _start(node)
+        if name not in _RUNNING:
+            _start(name, node)
+        _RUNNING[name].examine()
         return _RUNNING[name]
 
 
@@ -64,7 +63,7 @@ def stop_all() -> None:
             _RUNNING.popitem()[1].stop()
 
 
-def _start(node: dict[str, Any]) -> Server:
+def _start(name: str, node: dict[str, Any]) -> None:
     lacking = SERVERS[node["serve"]].lacks(node)
     if lacking is not None:
         raise InputError(f"{lacking[0]}: {lacking[1]}")
@@ -74,17 +73,12 @@ def _start(node: dict[str, Any]) -> Server:
     atexit.register(stop_all)
     print(f"starting {node['serve']} for {node['model']}", file=sys.stderr)
     for attempt in range(PORTS):
-        server = Server(node)
+        server = _RUNNING[name] = Server(node)
         try:
-            server.wait()
-            return server
+            return server.wait()
         except RunError:
             if attempt == PORTS - 1 or not any(words in server.tail().lower() for words in _TAKEN):
                 raise
-        except BaseException:  # interrupted while waiting
-            server.stop()
-            raise
-    raise AssertionError("not reached")
 
 
 class Server:
@@ -100,6 +94,7 @@ class Server:
         self.name, self.key = f"graphcontext-{secrets.token_hex(4)}", secrets.token_hex(16)
         self.answers_as = f"{self.name}-adapter" if node["adapter"] else self.name
         port = _free_port()
+        self.failure: str | None = None
         self.root = f"http://127.0.0.1:{port}"
         self.window: int | None = node["context_window"]
         endpoint = Endpoint(f"{self.root}/v1", self.name, lambda: self.key, None, RETRIES, TIMEOUT, CONNECTIONS)
@@ -155,16 +150,15 @@ class Server:
     def examine(self) -> None:
         """Raise a RunError with the last lines of the log where the server has ended."""
         code = self.process.poll()
-        if code is not None:
+        if self.failure is not None or code is not None:
             self._fail(f"ended with code {code}")
 
     def _fail(self, what: str) -> None:
-        with _LOCK:
-            for name in [n for n, server in _RUNNING.items() if server is self]:
-                del _RUNNING[name]
-        self._end()
-        said = self.tail() or "nothing"
-        raise RunError(f"llm.serve={self.kind}: the server {what}; it said: {said} (all of it: {self.log})")
+        if self.failure is None:
+            self._end()
+            said = self.tail() or "nothing"
+            self.failure = f"llm.serve={self.kind}: the server {what}; it said: {said} (all of it: {self.log})"
+        raise RunError(self.failure)
 
     def tail(self, n: int = 3) -> str:
         """Return the last lines of the log in one."""
@@ -175,9 +169,10 @@ class Server:
         return " | ".join([line.strip() for line in lines if line.strip()][-n:])[-600:]
 
     def stop(self) -> None:
-        """End it and forget its log."""
+        """End it and forget its log, but for one that failed."""
         self._end()
-        self.log.unlink(missing_ok=True)
+        if self.failure is None:
+            self.log.unlink(missing_ok=True)
 
     def _end(self) -> None:
         with contextlib.suppress(BrokenPipeError):
