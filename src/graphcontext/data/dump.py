@@ -310,8 +310,9 @@ def number_of(row: dict[str, str], key: str, where: Where, signed: bool = False)
         InputError: it is missing or anything else.
     """
     text = row.get(key, "")
-    digits = text[1:] if signed and text.startswith("-") else text
-    if len(digits) <= 18 and digits.isdecimal() and digits.isascii():
+    if text.isdecimal() and text.isascii() and len(text) <= 18:
+        return int(text)
+    if signed and text[:1] == "-" and text[1:].isdecimal() and text.isascii() and len(text) <= 18:
         return int(text)
     got = f"{key}={text[:40]!r}" if key in row else f"no {key}"
     raise InputError(f"{_at(where)} has {got}, expected an integer")
