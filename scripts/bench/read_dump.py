@@ -71,14 +71,14 @@ def measure(way: str, path: Path) -> dict[str, float]:
     import lxml.etree  # noqa: F401  imported before the memory is read, like the others
     import yaml
 
-    from graphcontext.data import dump
+    from graphcontext.data import dump, xml_rows
     from graphcontext.data.archive import DumpFiles
     from graphcontext.data.stackexchange import StackExchange
 
     before, start, kept = _memory("VmRSS"), time.process_time(), 0
     if way == "plain read":
         with path.open("rb") as stream:
-            while stream.read(dump.CHUNK):
+            while stream.read(xml_rows.CHUNK):
                 pass
     elif way.startswith("iterparse"):
         events = ElementTree.iterparse(path, events=("start", "end"))
@@ -90,7 +90,7 @@ def measure(way: str, path: Path) -> dict[str, float]:
                 if "cleared" in way:
                     root.clear()
     elif way == "rows":
-        for row in dump.rows(path, "posts"):
+        for row in xml_rows.rows(path, "posts"):
             row.get("Body")
     elif way == "read_dump":
         threads = dump.read_dump(DumpFiles(path)).threads.values()

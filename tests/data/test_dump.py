@@ -15,7 +15,8 @@ from dumps import answer, question, row, thread, write, xml
 
 import graphcontext
 from graphcontext.data.archive import DumpFiles, dump_files
-from graphcontext.data.dump import license_of, read_dump, rows, split_tags
+from graphcontext.data.dump import license_of, read_dump, split_tags
+from graphcontext.data.xml_rows import rows
 from graphcontext.data.plain_text import html_to_text
 from graphcontext.errors import InputError
 

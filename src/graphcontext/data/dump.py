@@ -7,22 +7,17 @@ accepted answer keep their HTML.
 from __future__ import annotations
 
 import datetime
-import gzip
 import re
-import zlib
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 from graphcontext.data.archive import DumpFiles
+from graphcontext.data.xml_rows import MEND, rows
 from graphcontext.errors import InputError
 
 LEFT_OUT = ("no accepted answer", "without title or body", "outside years", "other tags")
-CHUNK = 1 << 18  # bytes fed to the parser at once
 DUPLICATE = "3"  # LinkTypeId of PostLinks.xml: PostId is a duplicate of RelatedPostId
-_MEND = "fetch the file again; a part of a dump is never read as if it were whole"
 Where = tuple[Path, int] | str  # file and row, or the place in words
 
 
@@ -102,38 +97,6 @@ def read_dump(
     return Dump(threads, counts, duplicates, frozenset(row.get("TagName", "") for row in tag_rows))
 
 
-def rows(path: Path, root: str) -> Iterator[dict[str, str]]:
-    """Yield the attributes of every ``<row>`` below ``<root>`` of an XML file, in constant memory.
-
-    Raises:
-        InputError: the file is empty, is no XML, is cut or malformed (with the row and byte reached), has another
-            root element, or declares a DOCTYPE, which is how entity bombs come.
-    """
-    from lxml import etree
-
-    target = _RowTarget(path, root)
-    # "internal" resolves &amp; and its like; False leaves it as &#38; in attributes. No others can be declared.
-    parser = etree.XMLParser(target=target, resolve_entities="internal", no_network=True)
-    n_bytes = 0
-    try:
-        with _open(path) as stream:
-            while chunk := stream.read(CHUNK):
-                parser.feed(chunk)
-                n_bytes += len(chunk)
-                yield from target.take()
-        parser.close()
-        yield from target.take()
-    except (etree.XMLSyntaxError, EOFError, gzip.BadGzipFile, zlib.error) as fault:
-        reason = re.sub(r"\(<string>, line \d+\)$", "", " ".join(str(fault).split())).strip()
-        if target.root_is_missing and not isinstance(fault, EOFError | zlib.error):
-            reason = reason if path.stat().st_size else "it is empty"
-            raise InputError(f"{path} is no XML dump: {reason}; fetch it again, or name another file") from fault
-        raise InputError(
-            f"{path} is cut or malformed after row {target.n_rows} (last whole row: {target.last_id}), "
-            f"near byte {n_bytes}: {reason}; {_MEND}"
-        ) from fault
-
-
 def split_tags(tags: str) -> tuple[str, ...]:
     """Return the tags of a question in either layout, ``<a><b>`` (to 2023) or ``|a|b|`` (from 2024)."""
     return tuple(re.findall(r"[^<>|]+", tags))
@@ -144,60 +107,6 @@ def license_of(date: str) -> str:
     if not date or date >= "2018-05-02":
         return "CC BY-SA 4.0"
     return "CC BY-SA 3.0" if date >= "2011-04-08" else "CC BY-SA 2.5"
-
-
-class _RowTarget:
-    """Parser target that holds the rows of one chunk."""
-
-    def __init__(self, path: Path, root: str) -> None:
-        self._path, self._root = path, root
-        self._rows: list[dict[str, str]] = []
-        self._depth = 0
-        self.root_is_missing = True
-        self.n_rows = 0
-        self._last: dict[str, str] | None = None
-
-    def start(self, tag: str, attrib: dict[str, str]) -> None:
-        self._depth += 1
-        if self._depth == 1:
-            if tag != self._root:
-                raise InputError(
-                    f"{self._path}: got root element <{tag}>, expected <{self._root}>: another file"
-                )
-            self.root_is_missing = False
-        elif tag == "row" and self._depth == 2:
-            self.n_rows += 1
-            self._rows.append(attrib)
-        else:
-            raise InputError(f"{self._where()} comes <{tag[:40]}>, expected <row> below <{self._root}>; {_MEND}")
-
-    def end(self, tag: str) -> None:
-        self._depth -= 1
-
-    def data(self, data: str) -> None:
-        """Refuse text: rows carry attributes only, so that it is what is left of a damaged row."""
-        if not data.isspace():
-            raise InputError(f"{self._where()} comes text, {data.strip()[:40]!r}, expected a <row>; {_MEND}")
-
-    def doctype(self, name: str, *ids: str | None) -> None:
-        raise InputError(f"{self._path} declares a DOCTYPE ({name}): refused, a dump has none (entity bomb)")
-
-    def take(self) -> list[dict[str, str]]:
-        taken, self._rows = self._rows, []
-        if taken:
-            self._last = taken[-1]
-        return taken
-
-    def close(self) -> None:
-        """Nothing is built."""
-
-    @property
-    def last_id(self) -> str:
-        row = self._rows[-1] if self._rows else self._last
-        return "none" if row is None else f"Id {row.get('Id', '?')[:40]}"
-
-    def _where(self) -> str:
-        return f"{self._path} is malformed: after row {self.n_rows}"
 
 
 def _read_posts(
@@ -220,7 +129,7 @@ def _read_posts(
             counts["questions"] += 1
             question_id = number_of(row, "Id", where)
             if question_id in threads or question_id in left_out:
-                raise InputError(f"{path}: row {number} repeats question Id {question_id}; {_MEND}")
+                raise InputError(f"{path}: row {number} repeats question Id {question_id}; {MEND}")
             answers = waiting.pop(question_id, [])
             reason = _reason_to_leave(row, years, tags, where)
             if reason:
@@ -242,7 +151,7 @@ def _check_distinct(path: Path, thread: Thread, threads: dict[int, Thread]) -> N
     ids = [answer.id for answer in thread.answers]
     for n, post_id in enumerate(ids):  # in id order
         if post_id in threads or ids[n - 1 : n] == [post_id]:
-            raise InputError(f"{path}: two rows have the Id {post_id}, an answer of question {thread.id}; {_MEND}")
+            raise InputError(f"{path}: two rows have the Id {post_id}, an answer of question {thread.id}; {MEND}")
 
 
 def _reason_to_leave(
@@ -320,7 +229,3 @@ def number_of(row: dict[str, str], key: str, where: Where, signed: bool = False)
 
 def _at(where: Where) -> str:
     return where if isinstance(where, str) else f"{where[0]}: row {where[1]}"
-
-
-def _open(path: Path) -> BinaryIO:
-    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")
