@@ -16,8 +16,8 @@ from dumps import answer, question, row, thread, write, xml
 import graphcontext
 from graphcontext.data.archive import DumpFiles, dump_files
 from graphcontext.data.dump import license_of, read_dump, split_tags
-from graphcontext.data.xml_rows import rows
 from graphcontext.data.plain_text import html_to_text
+from graphcontext.data.xml_rows import rows
 from graphcontext.errors import InputError
 
 BENCH = Path(__file__).parents[2] / "scripts" / "bench" / "read_dump.py"
