@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.metrics.pairwise import cosine_similarity
 
 from graphcontext.graph.calibration import mean_degree_threshold
-from graphcontext.graph.cosine import pairs_above
+from graphcontext.graph.pairs import pairs_above
 
 
 def clustered(n: int, dim: int, rng: np.random.Generator) -> np.ndarray:

@@ -1,40 +1,16 @@
 """Exact cosine decisions: thresholds, query edges, nearest neighbours."""
 
-import itertools
-
 import numpy as np
 import pytest
 
 from graphcontext.errors import InputError
-from graphcontext.graph.cosine import exact_cosine, nearest, pairs_above, query_edges, unit_rows, upper_tiles
+from graphcontext.graph.cosine import exact_cosine, nearest, query_edges, unit_rows
+from graphcontext.graph.pairs import pairs_above
 
 
 def unit_vectors(n, dim=16, seed=0):
     vectors = np.random.default_rng(seed).normal(size=(n, dim))
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-
-
-def test_every_pair_lies_in_one_tile():
-    vectors = unit_vectors(11)
-    for tile in [(1, 1), (3, 4), (4, 3), (5, 2), (64, 64)]:
-        seen = [
-            (i + r, j + c)
-            for i, j, products in upper_tiles(vectors, tile)
-            for r, c in zip(*np.nonzero(products > -1.5), strict=True)
-        ]
-        assert sorted(seen) == list(itertools.combinations(range(11), 2)), tile
-
-
-def test_the_threshold_is_strict_and_does_not_depend_on_the_tile():
-    vectors = unit_vectors(40, seed=1)
-    i, j = 3, 17
-    at = float(exact_cosine(vectors, np.array([i]), vectors, np.array([j]))[0])
-    below = np.nextafter(at, -1)
-    for tile in [(1, 1), (7, 5), (40, 40)]:
-        pairs = set(zip(*map(np.ndarray.tolist, pairs_above(vectors, at, tile)), strict=True))
-        assert (i, j) not in pairs
-        pairs_below = set(zip(*map(np.ndarray.tolist, pairs_above(vectors, below, tile)), strict=True))
-        assert pairs_below == pairs | {(i, j)}
 
 
 def test_a_query_equal_to_a_passage_has_that_passages_edges():

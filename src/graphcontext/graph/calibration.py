@@ -9,12 +9,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphcontext.graph.cosine import TILE, exact_cosine, margin, upper_tiles
+from graphcontext.graph.cosine import TILE, exact_cosine, margin
+from graphcontext.graph.pairs import Scan, pairs_above
 
-_BUFFER = 1 << 22  # values held before they are thinned to the k largest
+_SAMPLE = 1024  # rows whose cosines with all others tell about where the threshold lies
+_ALL = -1.5  # below every cosine
+_SPARE = 1 << 20  # pairs held beyond four times the k largest before the smaller ones are dropped
 
 
 def mean_degree_threshold(vectors: np.ndarray, mean_degree: float, tile: tuple[int, int] = TILE) -> float:
+    """Return the threshold of :func:`mean_degree_pairs`."""
+    return mean_degree_pairs(vectors, mean_degree, tile)[0]
+
+
+def mean_degree_pairs(
+    vectors: np.ndarray, mean_degree: float, tile: tuple[int, int] = TILE
+) -> tuple[float, np.ndarray, np.ndarray]:
     """Return the least t for which the graph {cos > t} over the pool has mean degree 2E/n ≤ ``mean_degree``.
 
     With E_max = ⌊n · mean_degree / 2⌋, t is the (E_max + 1)-th largest of the pool's pair similarities, so
@@ -25,68 +35,79 @@ def mean_degree_threshold(vectors: np.ndarray, mean_degree: float, tile: tuple[i
         vectors: unit rows (n, dim) of the pool; no test question is looked at.
         mean_degree: ≥ 0.
         tile: rows × columns of one product.
+
+    Returns:
+        t, and the graph's pairs i < j as two int32 arrays.
     """
     n = len(vectors)
     most = int(n * mean_degree / 2)
     if most >= n * (n - 1) // 2:
-        return -1.0
-    return kth_largest_similarity(vectors, most + 1, tile)
+        return -1.0, *pairs_above(vectors, -1.0, tile)
+    return largest_pairs(vectors, most + 1, tile)
 
 
-def kth_largest_similarity(vectors: np.ndarray, k: int, tile: tuple[int, int] = TILE) -> float:
-    """Return the k-th largest exact cosine over pairs i < j (1 ≤ k ≤ n(n−1)/2), in memory O(k + one tile).
+def largest_pairs(
+    vectors: np.ndarray, k: int, tile: tuple[int, int] = TILE
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the k-th largest exact cosine t over pairs i < j (1 ≤ k ≤ n(n−1)/2) and the pairs above t.
 
-    Two passes over the tiles: the first finds the k-th largest float32 product a, which the exact value
-    differs from by at most the margin; the second counts the pairs surely above and computes the doubtful
-    ones exactly.
+    One pass over the tiles as a rule, in memory O(k + one tile): a sample of rows guesses a floor somewhat below
+    t, and the pass keeps what lies above it. Where that is fewer than k pairs, it is done again from a lower one.
     """
-    slack = 2 * margin(vectors.shape[1])
-    largest = _Largest(k)
-    for _, _, products in upper_tiles(vectors, tile):
-        largest.add(products[products >= largest.floor])
-    near = largest.kth()
+    for wanted in (1.25, 4, np.inf):
+        floor = _likely_floor(vectors, wanted * k)
+        held = _Largest(k)
+        scan = Scan(vectors, floor, tile)
+        for rows, columns in scan:
+            held.add(exact_cosine(vectors, rows, vectors, columns), rows, columns)
+            scan.threshold = max(floor, held.floor)
+        if held.holds_all():
+            break
+    return held.above()
 
-    surely_above, doubtful = 0, _Largest(k)
-    for i, j, products in upper_tiles(vectors, tile):
-        flat = np.flatnonzero(products >= near - slack)
-        above = products.ravel()[flat] > near + slack
-        surely_above += int(above.sum())
-        rows, columns = np.divmod(flat[~above], products.shape[1])
-        doubtful.add(exact_cosine(vectors, rows + i, vectors, columns + j))
-    return float(doubtful.kth(k - surely_above))
+
+def _likely_floor(vectors: np.ndarray, n_pairs: float) -> float:
+    """Return a cosine that at least ``n_pairs`` pairs should exceed, judged by evenly spaced rows."""
+    n = len(vectors)
+    step = -(-n // _SAMPLE)
+    rows = np.arange(0, n, step)
+    products = vectors[rows] @ vectors.T
+    products[np.arange(len(rows)), rows] = -2  # not with itself
+    share = 2 * n_pairs * len(rows) / n
+    count = share + 3 * np.sqrt(share) + 3
+    if count > products.size - len(rows):
+        return _ALL
+    return float(np.partition(products.ravel(), -int(count))[-int(count)]) - 2 * margin(vectors.shape[1])
 
 
 class _Largest:
-    """The k largest of a stream of values, equal values held once with their count."""
+    """The k largest of a stream of pairs. ``floor``: at least k pairs were seen that do not lie below it."""
 
     def __init__(self, k: int):
-        self.k = k
-        self.floor = -1.5  # masked slots of a tile hold −2
-        self._values, self._counts = np.empty(0), np.empty(0, np.int64)  # descending
-        self._waiting: list[np.ndarray] = []
-        self._n_waiting = 0
+        self.k, self.floor = k, _ALL
+        self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._n = 0
 
-    def add(self, values: np.ndarray) -> None:
-        self._waiting.append(values)
-        self._n_waiting += len(values)
-        if self._n_waiting > _BUFFER or (self.floor == -1.5 and self._n_waiting > self.k):
-            self._thin()
+    def add(self, cosines: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> None:
+        self._parts.append((cosines, rows, columns))
+        self._n += len(cosines)
+        if self._n > 4 * self.k + _SPARE:
+            self._drop()
 
-    def kth(self, k: int | None = None) -> float:
-        self._thin()
-        return self._values[np.searchsorted(np.cumsum(self._counts), k or self.k)]
+    def holds_all(self) -> bool:
+        """Tell whether k pairs were seen."""
+        return self._n >= self.k or self.floor > _ALL
 
-    def _thin(self) -> None:
-        fresh = np.concatenate(self._waiting) if self._waiting else np.empty(0)
-        self._waiting, self._n_waiting = [], 0
-        if len(fresh) > self.k:
-            fresh = np.partition(fresh, len(fresh) - self.k)[len(fresh) - self.k :]
-        new, counts = np.unique(fresh, return_counts=True)
-        values, where = np.unique(np.concatenate([self._values, new]), return_inverse=True)
-        merged = np.zeros(len(values), np.int64)
-        np.add.at(merged, where, np.concatenate([self._counts, counts]))
-        values, merged = values[::-1], merged[::-1]
-        kept = int(np.searchsorted(np.cumsum(merged), self.k)) + 1
-        self._values, self._counts = values[:kept], merged[:kept]
-        if kept <= len(values):
-            self.floor = max(self.floor, float(self._values[-1]))
+    def above(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return the k-th largest cosine and the pairs above it."""
+        self._drop()
+        [(_, rows, columns)] = self._parts
+        return self.floor, rows, columns
+
+    def _drop(self) -> None:
+        """Raise the floor to the k-th largest cosine and drop the pairs that are not above it."""
+        cosines, rows, columns = (np.concatenate(part) for part in zip(*self._parts, strict=True))
+        if len(cosines) >= self.k:
+            self.floor = float(np.partition(cosines, len(cosines) - self.k)[len(cosines) - self.k])
+        kept = cosines > self.floor
+        self._parts, self._n = [(cosines[kept], rows[kept], columns[kept])], int(kept.sum())

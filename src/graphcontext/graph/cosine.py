@@ -9,7 +9,6 @@ vectors alone. Edges of the graph, edges of a query and nearest neighbours are a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -64,31 +63,6 @@ def exact_cosine(left: np.ndarray, rows: np.ndarray, right: np.ndarray, columns:
     return cosines
 
 
-def upper_tiles(vectors: np.ndarray, tile: tuple[int, int] = TILE) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Yield ``(first row, first column, products)`` over all pairs i < j; other slots of a tile hold −2."""
-    n = len(vectors)
-    for i in range(0, n, tile[0]):
-        rows = vectors[i : i + tile[0]]
-        for j in range(i, n, tile[1]):
-            products = rows @ vectors[j : j + tile[1]].T
-            reach = j - i  # the diagonal crosses this tile where column + reach <= row
-            if reach < len(rows):
-                products[np.tri(*products.shape, k=-reach, dtype=bool)] = -2
-            yield i, j, products
-
-
-def pairs_above(
-    vectors: np.ndarray, threshold: float, tile: tuple[int, int] = TILE
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs i < j of unit rows whose exact cosine is > ``threshold``, as two int32 arrays."""
-    found_rows, found_columns = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-    for i, j, products in upper_tiles(vectors, tile):
-        rows, columns = _above(products, threshold, (vectors, i), (vectors, j))
-        found_rows.append(rows)
-        found_columns.append(columns)
-    return np.concatenate(found_rows), np.concatenate(found_columns)
-
-
 def query_edges(
     queries: np.ndarray,
     pool: np.ndarray,
@@ -113,7 +87,7 @@ def query_edges(
     for i in range(0, len(queries), tile[0]):
         for j in range(0, len(pool), tile[1]):
             products = queries[i : i + tile[0]] @ pool[j : j + tile[1]].T
-            rows, columns = _above(products, threshold, (queries, i), (pool, j))
+            rows, columns = above(products, threshold, (queries, i), (pool, j))
             found_rows.append(rows)
             found_columns.append(columns)
     rows, columns = np.concatenate(found_rows), np.concatenate(found_columns)
@@ -158,10 +132,17 @@ def to_csr(rows: np.ndarray, columns: np.ndarray, weights: np.ndarray, shape: tu
     return matrix
 
 
-def _above(
+def above(
     products: np.ndarray, threshold: float, left: tuple[np.ndarray, int], right: tuple[np.ndarray, int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs of one tile above the threshold; those within the margin are computed again."""
+    """Return the pairs of one tile whose exact cosine is > ``threshold``, as two int32 arrays.
+
+    Args:
+        products: float32 products (n_rows, n_columns) of the tile; those within the margin are computed again.
+        threshold: strict lower bound.
+        left: all unit rows on the left, and which of them is the tile's first row.
+        right: the same for the columns.
+    """
     (rows_of, i), (columns_of, j) = left, right
     slack = margin(rows_of.shape[1])
     flat = np.flatnonzero(products > threshold - slack)

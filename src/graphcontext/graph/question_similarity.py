@@ -9,9 +9,10 @@ import numpy as np
 
 from graphcontext.data.records import Corpus, Graph
 from graphcontext.errors import InputError
-from graphcontext.graph.calibration import mean_degree_threshold
-from graphcontext.graph.cosine import exact_cosine, pairs_above, to_csr, unit_rows
+from graphcontext.graph.calibration import mean_degree_pairs
+from graphcontext.graph.cosine import exact_cosine, to_csr, unit_rows
 from graphcontext.graph.health import health
+from graphcontext.graph.pairs import pairs_above
 
 _RULE = re.compile(r"mean_degree:(\d+(?:\.\d+)?)")
 
@@ -62,8 +63,7 @@ class QuestionSimilarity:
         n = len(corpus.passages)
         texts = [p.match_text for p in corpus.passages]
         vectors = unit_rows(self.encoder.encode(texts, kind="passage")) if n else np.zeros((0, 1), np.float32)
-        threshold = self._threshold_for(vectors)
-        rows, columns = pairs_above(vectors, threshold, self.tile)
+        threshold, rows, columns = self._pairs(vectors)
         weights = exact_cosine(vectors, rows, vectors, columns) if self.weighted else np.ones(len(rows))
         both = np.concatenate([weights, weights]).astype(np.float32)
         matrix = to_csr(np.concatenate([rows, columns]), np.concatenate([columns, rows]), both, (n, n))
@@ -76,13 +76,16 @@ class QuestionSimilarity:
         }
         return Graph(corpus.id, indptr, indices, matrix.data, directed=False, facts=facts)
 
-    def _threshold_for(self, vectors: np.ndarray) -> float:
+    def _pairs(self, vectors: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return τ and the pairs above it."""
         if isinstance(self.threshold, float):
-            threshold = self.threshold
-        else:
-            mean_degree = float(self.threshold.removeprefix("mean_degree:"))
-            threshold = mean_degree_threshold(vectors, mean_degree, self.tile)
-        return max(threshold, 0.0) if self.weighted else threshold
+            threshold = max(self.threshold, 0.0) if self.weighted else self.threshold
+            return threshold, *pairs_above(vectors, threshold, self.tile)
+        mean_degree = float(self.threshold.removeprefix("mean_degree:"))
+        threshold, rows, columns = mean_degree_pairs(vectors, mean_degree, self.tile)
+        if self.weighted and threshold < 0:
+            return 0.0, *pairs_above(vectors, 0.0, self.tile)
+        return threshold, rows, columns
 
 
 def _checked(threshold: Any) -> float | str:
