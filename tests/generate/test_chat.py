@@ -149,3 +149,13 @@ def test_an_error_of_one_worker_stops_the_others(stub):
 
 def test_no_requests_no_calls(stub):
     assert stub(echo).chat([], "answer", 8) == []
+
+
+def test_an_error_that_ends_the_run_lets_no_further_request_begin(stub):
+    def refused(request):
+        raise RunError("refuses the key")
+
+    llm = stub(refused, workers=4)
+    with pytest.raises(RunError, match="refuses the key"):
+        llm.chat(TEN, "answer", 8)
+    assert len(llm.asked) <= 4  # those that were under way

@@ -6,6 +6,7 @@ finish, tokens, seconds, status and, where it failed, reason. The line is the un
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -124,8 +125,19 @@ def _each(batches: list[list[int]], ask: Callable[[list[int]], None], workers: i
         for batch in batches:
             ask(batch)
         return
+    failed = threading.Event()
+
+    def begin(batch: list[int]) -> None:
+        if failed.is_set():
+            return
+        try:
+            ask(batch)
+        except BaseException:
+            failed.set()  # before the pool hands out the next batch
+            raise
+
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        futures = [pool.submit(ask, batch) for batch in batches]
+        futures = [pool.submit(begin, batch) for batch in batches]
         try:
             for future in as_completed(futures):
                 future.result()
