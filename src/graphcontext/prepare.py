@@ -133,6 +133,12 @@ def missing_models(config: dict[str, Any]) -> list[str]:
     return missing + [f"adapter {adapter}" for adapter in missing_adapters(config)]
 
 
+def check_servers(config: dict[str, Any]) -> None:
+    """Raise an InputError where a server that a run starts is not installed."""
+    for what, mend in server.missing(list(used(config))):
+        raise InputError(f"{what}: {mend}")
+
+
 def missing_gguf(config: dict[str, Any]) -> dict[str, str]:
     """Return model → reason of each that a llama.cpp server is to read and that has no GGUF file on this machine."""
     found = {}
@@ -176,8 +182,7 @@ def check_ready(config: dict[str, Any]) -> None:
     for name in unnamed_models(config):
         mend = "train them, and name their folder (generator.model=FOLDER)"
         raise MissingWeightsError(f"no weights: {name} has no public ones; {mend}")
-    for what, mend in server.missing(list(used(config))):
-        raise InputError(f"{what}: {mend}")
+    check_servers(config)
     missing = missing_models(config)
     for reason in missing_gguf(config).values():
         raise MissingWeightsError(reason)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -135,9 +133,13 @@ def test_one_llama_cpp_server_for_all_roles_of_a_run_and_the_same_bytes_each_tim
     assert "starting" not in err  # nothing is asked, nothing is started
 
 
-def test_a_server_that_is_not_installed_is_answered_at_once(tmp_path, monkeypatch, capsys) -> None:
+PAPER = ("run", *TEN, "llm=llama2_13b", "scale=paper", "dataset=cqa_sample")
+
+
+@pytest.mark.parametrize("verb", [PAPER, ("table", "gcg/t3", "table.rows=text_gen")], ids=["run", "table"])
+def test_a_server_that_is_not_installed_is_answered_before_any_work(tmp_path, monkeypatch, capsys, verb) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert cli.main(["run", *TEN, "llm=llama2_13b", "scale=paper", "dataset=cqa_sample", "llm.serve=vllm"]) == 2
+    assert cli.main([*verb, "llm.serve=vllm"]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "llm.serve=vllm needs the command vllm: pip install vllm" in err
-    assert not (tmp_path / "runs").exists() and shutil.which("vllm") is None and "vllm" not in sys.modules
+    assert not (tmp_path / "runs").exists()

@@ -242,6 +242,25 @@ def test_it_never_outlives_the_process_that_started_it(fake, tiny_llama, monkeyp
     assert gone(fake)
 
 
+STARTS = """
+import sys
+from graphcontext.generate.chat import ChatRequest
+from graphcontext.generate.hf import HuggingFaceLLM
+llm = HuggingFaceLLM(sys.argv[1], serve="vllm", dtype="float32", device="cpu", batch_size=4)
+llm.chat([ChatRequest(str(i), ({"role": "user", "content": "use ss"},)) for i in range(9)], "answer", 5)
+"""
+
+
+def test_ctrl_c_while_it_starts_ends_both_at_once(fake, tiny_llama, monkeypatch) -> None:
+    monkeypatch.setenv("FAKE_VLLM", "slow")
+    environment = {**os.environ, "PYTHONPATH": str(SRC)}
+    parent = subprocess.Popen([sys.executable, "-c", STARTS, str(tiny_llama)], env=environment, stderr=subprocess.PIPE)
+    assert wait_for(lambda: len(started(fake)) == 1, 60)
+    parent.send_signal(signal.SIGINT)
+    assert b"KeyboardInterrupt" in parent.communicate(timeout=20)[1]
+    assert gone(fake)
+
+
 def test_its_guard_killed_takes_it_along(fake, tiny_llama) -> None:
     served(tiny_llama).chat(REQUESTS, "answer", 5)
     (running,) = server._RUNNING.values()

@@ -49,7 +49,8 @@ class Backend(Protocol):
     """What :func:`answer` needs of a language model.
 
     ``batch_size`` requests go to one :meth:`complete`, ``workers`` of which run at once. ``settings`` is
-    everything that decides the text of an answer besides the messages: it enters each call's fingerprint.
+    everything that decides the text of an answer besides the messages: it enters each call's fingerprint. One that has
+    ``start()`` is told before the first request of a :func:`answer` that asks anything.
     """
 
     batch_size: int
@@ -115,7 +116,10 @@ def answer(
             if calls is not None:
                 calls.append(_to_row(known[i], role, requests[i], prints[i]))
 
-    _each([b for b in batches if any(i not in known for i in b)], ask, llm.workers)
+    open_ = [b for b in batches if any(i not in known for i in b)]
+    if open_ and hasattr(llm, "start"):  # here and not among the workers, which Ctrl-C does not reach
+        llm.start()
+    _each(open_, ask, llm.workers)
     return [known[first[name]] for name in names]
 
 

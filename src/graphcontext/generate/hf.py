@@ -167,6 +167,11 @@ class HuggingFaceLLM:
             return sum(len(message["content"]) for message in request.messages)
         return len(self._prompt(request))
 
+    def start(self) -> None:
+        """Start the server, where there is to be one."""
+        if self.serve is not None:
+            self._served.start()
+
     def complete(
         self, requests: Sequence[ChatRequest], seeds: Sequence[int], max_new_tokens: int
     ) -> list[ChatResponse]:

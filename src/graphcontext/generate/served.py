@@ -31,6 +31,15 @@ class ServedModel:
         self._rendering = threading.Lock()
         self.module = server.SERVERS[node["serve"]]
 
+    def start(self) -> None:
+        """Start the server unless it runs.
+
+        Raises:
+            InputError: the package, command or weights are missing.
+            RunError: it ended, or is not up in time.
+        """
+        server.running(self.node)
+
     def complete(self, request: ChatRequest, max_new_tokens: int, decoding: dict[str, Any]) -> ChatResponse:
         """Answer one request; a prompt longer than the window fails alone.
 

@@ -11,7 +11,7 @@ from graphcontext.errors import InputError, MissingDataError, MissingSourceError
 from graphcontext.files import digest
 from graphcontext.pipeline import Keys, Pipeline, build_parts, keys
 from graphcontext.plan import budgeted_limits
-from graphcontext.prepare import missing_models
+from graphcontext.prepare import check_servers, missing_models
 from graphcontext.runs import Run, execute_all, run_path
 from graphcontext.store import Store, Workspace
 from graphcontext.table import expand
@@ -187,6 +187,8 @@ def _decide(lines: list[Line], wish: Request, root: Path) -> None:
             line.reason = f"no weights: {', '.join(missing)}" if missing else str(error).partition(";")[0]
         if line.reason is None and line.cell.row.name not in wish.selected:
             line.reason = "not selected"
+        if line.reason is None and not _done(line, root):
+            check_servers(config)
 
 
 def _apply_budget(lines: list[Line], root: Path) -> None:
