@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,23 +62,24 @@ class BM25:
         self.top_k = checked_count("top_k", top_k)
         self.variant, self.k1, self.b, self.tokens = variant, float(k1), float(b), tokens
         self.batch_size = checked_count("batch_size", batch_size)
+        self._lexical = lexical.Lexical(TOKENS[tokens], self._weigh, top_k, batch_size)
 
     def retrieve(
         self, questions: Sequence[Question], corpora: dict[str, Corpus], graphs: dict[str, Graph]
     ) -> list[Ranking]:
-        return lexical.rank(questions, corpora, TOKENS[self.tokens], self._weigh, self.top_k, self.batch_size)
+        return self._lexical.retrieve(questions, corpora)
 
-    def _weigh(self, passages: Any, queries: Any) -> tuple[Any, Any]:
+    def _weigh(self, passages: Any) -> tuple[Any, Callable[[Any], Any]]:
         """Turn the passages' counts into BM25 weights; the questions keep their counts."""
         lengths = np.asarray(passages.sum(axis=1)).reshape(-1)
         if not lengths.sum():
-            return passages, queries
+            return passages, _as_they_are
         idf = self._idf(passages.shape[0], lexical.document_frequency(passages))
         slack = self.k1 * (1 - self.b + self.b * lengths / lengths.mean())
         tf = passages.data
         gain = self.k1 + 1 if self.variant == "okapi" else 1.0
         passages.data = idf[passages.indices] * gain * tf / (tf + np.repeat(slack, np.diff(passages.indptr)))
-        return passages, queries
+        return passages, _as_they_are
 
     def _idf(self, n: int, df: np.ndarray) -> np.ndarray:
         odds = (n - df + 0.5) / (df + 0.5)
@@ -86,3 +87,7 @@ class BM25:
             return np.log1p(odds)
         idf = np.log(odds)
         return np.where(idf < 0, _IDF_FLOOR * idf.mean(), idf)
+
+
+def _as_they_are(counts: Any) -> Any:
+    return counts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +19,7 @@ class TFIDF:
               \mathrm{score}(q, p) = \frac{v_q \cdot v_p}{\|v_q\| \|v_p\|}
 
     with document frequencies over the question's own corpus: ``TfidfVectorizer()`` and
-    ``cosine_similarity`` of scikit-learn, computed as one sparse product. Passages without a word of the
+    ``cosine_similarity`` of scikit-learn, from inverted lists. Passages without a word of the
     question are not returned.
 
     Args:
@@ -34,19 +34,23 @@ class TFIDF:
     def __init__(self, top_k: int, batch_size: int = 64):
         self.top_k = checked_count("top_k", top_k)
         self.batch_size = checked_count("batch_size", batch_size)
+        self._lexical = lexical.Lexical(lexical.words, tfidf_weights, top_k, batch_size)
 
     def retrieve(
         self, questions: Sequence[Question], corpora: dict[str, Corpus], graphs: dict[str, Graph]
     ) -> list[Ranking]:
-        return lexical.rank(questions, corpora, lexical.words, tfidf_weights, self.top_k, self.batch_size)
+        return self._lexical.retrieve(questions, corpora)
 
 
-def tfidf_weights(passages: Any, queries: Any) -> tuple[Any, Any]:
-    """Turn counts of passages and questions (CSR, one vocabulary) into TF-IDF rows of length 1."""
+def tfidf_weights(passages: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """Turn the counts of passages (CSR) into TF-IDF rows of length 1, and return what does so for questions."""
     n = passages.shape[0]
     idf = np.log((1 + n) / (1 + lexical.document_frequency(passages))) + 1
-    for counts in (passages, queries):
+
+    def weigh(counts: Any) -> Any:
         counts.data *= idf[counts.indices]
         lengths = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).reshape(-1))
         counts.data /= np.repeat(lengths, np.diff(counts.indptr))
-    return passages, queries
+        return counts
+
+    return weigh(passages), weigh
