@@ -104,7 +104,8 @@ def _servers(composed: Composed) -> Iterable[Line]:
         lacking = SERVERS[kind].lacks(node)
         yield Line(True, f"llm.serve={kind} {SERVERS[kind].version()}") if lacking is None else Line(False, *lacking)
     for model, reason in missing_gguf(composed.config).items():
-        yield Line(False, f"model {model} for llm.serve=llama_cpp: {reason}", "graphcontext prepare (an embedded model)")
+        mend = "graphcontext prepare (an embedded model)"
+        yield Line(False, f"model {model} for llm.serve=llama_cpp: {reason}", mend)
 
 
 def _data(composed: Composed) -> Iterable[Line]:
