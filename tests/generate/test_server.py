@@ -229,17 +229,18 @@ if sys.argv[2] != "ends":
 
 
 @pytest.mark.parametrize("end", ["kill", "term", "interrupt", "ends", "fork"])
-def test_it_never_outlives_the_process_that_started_it(fake, tiny_llama, monkeypatch, end) -> None:
+def test_it_never_outlives_the_process_that_started_it(fake, tiny_llama, tmp_path, monkeypatch, end) -> None:
     monkeypatch.setenv("FAKE_VLLM", "workers")
     command = [sys.executable, "-c", CHILD, str(tiny_llama), end]
-    parent = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(SRC)}, text=True)
+    environment = {**os.environ, "PYTHONPATH": str(SRC), "TMPDIR": str(tmp_path)}
+    parent = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
     assert parent.stdout.readline() == "up\n"
     assert len(pids(fake)) == 2 and (end == "ends" or all(map(alive, pids(fake))))
     signals = {"kill": signal.SIGKILL, "fork": signal.SIGKILL, "term": signal.SIGTERM, "interrupt": signal.SIGINT}
     if end in signals:
         parent.send_signal(signals[end])
     parent.wait(timeout=20)
-    assert gone(fake)
+    assert gone(fake) and wait_for(lambda: not list(tmp_path.glob("*.log")))
 
 
 STARTS = """
@@ -251,9 +252,9 @@ llm.chat([ChatRequest(str(i), ({"role": "user", "content": "use ss"},)) for i in
 """
 
 
-def test_ctrl_c_while_it_starts_ends_both_at_once(fake, tiny_llama, monkeypatch) -> None:
+def test_ctrl_c_while_it_starts_ends_both_at_once(fake, tiny_llama, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("FAKE_VLLM", "slow")
-    environment = {**os.environ, "PYTHONPATH": str(SRC)}
+    environment = {**os.environ, "PYTHONPATH": str(SRC), "TMPDIR": str(tmp_path)}
     parent = subprocess.Popen([sys.executable, "-c", STARTS, str(tiny_llama)], env=environment, stderr=subprocess.PIPE)
     assert wait_for(lambda: len(started(fake)) == 1, 60)
     parent.send_signal(signal.SIGINT)

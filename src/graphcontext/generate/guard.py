@@ -1,11 +1,12 @@
-"""Run a command for as long as the process that started it lives: ``python guard.py COMMAND …``; no import of ours.
+"""Run a command for as long as the process that started it lives: ``python guard.py LOG COMMAND …``; no import of ours.
 
 The guard's stdin is a pipe whose other end only its parent holds. When the parent ends, however it ends (kill -9 too),
-the pipe closes and the guard stops the command with everything that it started.
+the pipe closes and the guard stops the command with everything that it started, and removes the log that nobody reads.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import select
@@ -18,8 +19,8 @@ PERIOD = 0.5  # seconds between two looks at parent and command
 _PR_SET_PDEATHSIG = 1
 
 
-def guard(command: list[str]) -> int:
-    """Run ``command`` until it ends or the parent does; returns its exit code."""
+def guard(log: str, command: list[str]) -> int:
+    """Run ``command`` until it ends or the parent does, which takes ``log`` along; returns its exit code."""
     parent = os.getppid()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_die_with_guard)
@@ -27,7 +28,11 @@ def guard(command: list[str]) -> int:
         while child.poll() is None and _is_alive(parent):
             pass
         code = child.poll()
-        return 0 if code is None else code if code >= 0 else 128 - code  # as a shell says: 137 was kill -9
+        if code is None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(log)
+            return 0
+        return code if code >= 0 else 128 - code  # as a shell says: 137 was kill -9
     finally:
         stop(child)
 
@@ -58,4 +63,4 @@ def _die_with_guard() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(guard(sys.argv[1:]))
+    sys.exit(guard(sys.argv[1], sys.argv[2:]))

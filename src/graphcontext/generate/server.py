@@ -104,7 +104,7 @@ class Server:
         self.log = Path(path)
         with os.fdopen(handle, "wb") as sink:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", str(Path(__file__).with_name("guard.py")), *command],
+                [sys.executable, "-P", str(Path(__file__).with_name("guard.py")), path, *command],
                 stdin=subprocess.PIPE,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
@@ -175,13 +175,13 @@ class Server:
             self.log.unlink(missing_ok=True)
 
     def _end(self) -> None:
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.close()  # type: ignore[union-attr]  # the guard ends it then
+        self.process.terminate()  # the guard, which ends the server
         try:
             self.process.wait(timeout=30)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        self.process.stdin.close()  # type: ignore[union-attr]
 
 
 def _free_port() -> int:
