@@ -172,14 +172,14 @@ def test_what_cannot_be_written_is_one_line(what: str, capsys: pytest.CaptureFix
 
 
 def test_nothing_is_written_over_and_nothing_half(tmp_path: Path) -> None:
-    test = tmp_path / "mylab" / "test_mine.py"
+    test = tmp_path / "mylab" / "test_untouched.py"
     test.parent.mkdir()
     test.write_text("mine")
-    with pytest.raises(InputError, match=r"mylab/test_mine\.py: there already; nothing was written"):
-        new.create("retriever", "mine")
+    with pytest.raises(InputError, match=r"mylab/test_untouched\.py: there already; nothing was written"):
+        new.create("retriever", "untouched")
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == [test] and test.read_text() == "mine"
     test.unlink()
-    new.create("retriever", "mine")
-    with pytest.raises(InputError, match=r"mine\.py, .*there already"):
-        new.create("metric", "mine")  # one module of that name
+    new.create("retriever", "untouched")
+    with pytest.raises(InputError, match=r"untouched\.py, .*there already"):
+        new.create("metric", "untouched")  # one module of that name
     assert not (tmp_path / "mylab/conf/metric").exists()
