@@ -11,7 +11,8 @@ against 55 on a clustered graph of 50,000 nodes and 15 against 21 on a random on
 A step is one gather of A's rows, at the speed of memory. So the steps run in float32, a lane per query, over the
 nodes in reverse Cuthill–McKee order, and only over those that the queries have reached. What they found is
 checked in float64 by one step of power iteration, x' = αAu + (1 − α)e_q: where α/(1−α)·‖x' − x‖₁ < tol, x' is
-within tol of the solution; elsewhere another round starts from the float64 residual.
+within tol of the solution. Elsewhere the next round goes on from it: by x' itself where little is missing, which
+evens out the rounding of float32, else by conjugate gradients on the float64 residual.
 
 A query's arithmetic does not depend on the queries beside it: each has a lane of its own, sums run over the
 nodes in one order, and nodes that it does not reach add exact zeros.
@@ -28,7 +29,9 @@ from graphcontext.compiled import compiled
 from graphcontext.data.records import Graph
 
 LANES = 64  # queries abreast at most: one chunk of the pipeline
-_REACH = 3e-8  # by which factor one float32 round can reduce an error
+_REACH = 3e-8  # by which factor one round of float32 steps can reduce an error
+_NEAR = 4  # an error of so many tol needs no more than a step of power iteration
+_SINGLE = 9e-8  # the least bound on ‖x' − x‖₁ that x in float32 allows
 
 
 @dataclass(frozen=True)
@@ -128,16 +131,18 @@ class _Rounds:
         """Return the rows reached, x there (n_rows, n_lanes) float64 and the bound on its error (n_lanes,)."""
         shape, queries = (len(self.inverse), self.queries.n_lanes), self.queries
         per_residual = self.damping / (1 - self.damping)
-        u, u_q = np.zeros(shape, np.float32), queries.inverse  # x = e_q
-        r, r_q = np.zeros(shape), -self.damping * (queries.degree > 0)
+        u_type = np.float32 if tol >= _SINGLE * per_residual else np.float64
+        u, u_q = _zeros(shape, u_type), queries.inverse  # x = e_q
+        r, r_q = _zeros(shape, np.float64), -self.damping * (queries.degree > 0)
         r[queries.at] = self.damping * queries.weight * u_q[queries.lane]
         error = per_residual * 2 * np.abs(r_q)
         n_steps = np.zeros(queries.n_lanes, np.int64)
         while (waiting := (error >= tol) & (n_steps < max_iter)).any():
-            target = np.maximum(0.8 * tol, _REACH * error) / per_residual
+            target = np.where(error < _NEAR * tol, np.inf, np.maximum(0.8 * tol, _REACH * error) / per_residual)
             du, du_q, taken = self._steps(r, r_q, waiting, max_iter - 1 - n_steps, target)
-            u, u_q = (self._sum(u, du) if n_steps.any() else du), u_q + du_q
-            r, y_q, _ = self._product(u, u_q, np.zeros(shape))
+            u[self.rows] += du[self.rows]
+            u_q = u_q + du_q
+            r, y_q, _ = self._product(u, u_q, _zeros(shape, np.float64))
             size, _ = self._subtract(r, r, np.full(queries.n_lanes, 2.0))  # r = −K u, in place
             r_q = np.where(queries.degree > 0, 1 - self.damping, 0) - y_q
             error = per_residual * (size + np.abs(r_q))
@@ -150,15 +155,22 @@ class _Rounds:
     def _steps(
         self, r: np.ndarray, r_q: np.ndarray, waiting: np.ndarray, most: np.ndarray, target: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return du, du_q with ‖r − K du‖₁ < ``target`` in the waiting lanes, 0 elsewhere, and the steps taken."""
+        """Return du, du_q with ‖r − K du‖₁ < ``target`` in the waiting lanes, 0 elsewhere, and the steps taken.
+
+        Where ``target`` is infinite, du is r/d: the step of power iteration that r is the change of.
+        """
         queries, exact = self.queries, r
-        p, y, r, du = (np.zeros(exact.shape, np.float32) for _ in range(4))
+        p, y, r, du = (_zeros(exact.shape, np.float32) for _ in range(4))
         r[self.rows] = exact[self.rows]
         zero, taken = np.zeros(queries.n_lanes), np.zeros(queries.n_lanes, np.int64)
         du_q, p_q = zero.copy(), r_q * queries.inverse
         self._advance(du, p, r, zero, zero)
         rr = self._subtract(r, r, zero)[1] + r_q * p_q
-        active = waiting & (most > 0)
+        is_near = waiting & np.isinf(target)
+        if is_near.any():
+            self._advance(du, p, r, is_near, zero)
+            du_q += is_near * p_q
+        active = waiting & (most > 0) & ~is_near
         while active.any():
             y, y_q, py = self._product(p, p_q, y)
             active &= py > 0
@@ -205,12 +217,6 @@ class _Rounds:
         """Add a p to du, then set p to r/d + b p."""
         _advance(self.rows, self.inverse, du, p, r, a.astype(p.dtype), b.astype(p.dtype))
         p[self.queries.at] += r[self.queries.at] * self.more
-
-    def _sum(self, u: np.ndarray, du: np.ndarray) -> np.ndarray:
-        total = np.zeros(u.shape)
-        total[self.rows] = u[self.rows]
-        total[self.rows] += du[self.rows]
-        return total
 
 
 @compiled
@@ -268,6 +274,14 @@ def _reach(rows, indptr, indices, is_reached):
         is_reached[i] = True
         for slot in range(indptr[i], indptr[i + 1]):
             is_reached[indices[slot]] = True
+
+
+def _zeros(shape: tuple[int, int], dtype: type) -> np.ndarray:
+    """Return zeros whose first row begins a cache line; pages that are never written cost nothing."""
+    size = shape[0] * shape[1] * np.dtype(dtype).itemsize
+    memory = np.zeros(size + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 def _inverse(degree: np.ndarray) -> np.ndarray:
