@@ -7,42 +7,19 @@ scikit-learn's ``cosine_similarity`` with ``argsort``, and rank_bm25's loop (Oka
 """
 
 import argparse
-import ast
-import sysconfig
-import warnings
 from collections import Counter
-from pathlib import Path
 
 import clock
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
+from texts import docstrings
 
 from graphcontext.data.records import Corpus, Passage, Question
 from graphcontext.retrieve.bm25 import BM25
 from graphcontext.retrieve.tfidf import TFIDF
 
 TOP = 30
-
-
-def docstrings(n: int) -> list[str]:
-    """The first n different docstrings of 40 characters or more, in the order of the files."""
-    found: dict[str, None] = {}
-    warnings.simplefilter("ignore", SyntaxWarning)
-    folder = Path(sysconfig.get_paths()["purelib"])
-    for path in sorted([*folder.rglob("*.py"), *Path(sysconfig.get_paths()["stdlib"]).rglob("*.py")]):
-        try:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-        except (SyntaxError, ValueError, OSError, RecursionError):
-            continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
-                text = ast.get_docstring(node) or ""
-                if len(text) >= 40:
-                    found[text] = None
-        if len(found) >= n:
-            break
-    return list(found)[:n]
 
 
 class RankBM25:

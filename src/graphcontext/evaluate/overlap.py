@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from graphcontext.data.records import Context, Prediction, Question, Ranking
 from graphcontext.errors import InputError, did_you_mean
@@ -54,13 +55,23 @@ class Rouge:
         contexts: Sequence[Context],
     ) -> list[dict[str, float]]:
         """Score each prediction against its question's references; a failed or empty one scores 0."""
-        from rouge_score_rs import RougeScorer
-
-        scorer = RougeScorer([self.variant], use_stemmer=self.stemmer)
 
         def compare(prediction: str, reference: str) -> tuple[float, float, float]:
-            found = scorer.score(reference, prediction)[self.variant]
-            return float(found.fmeasure), float(found.precision), float(found.recall)
+            return _all_variants(prediction, reference, self.stemmer)[self.variant]
 
         names = (self.variant, f"{self.variant}_p", f"{self.variant}_r")
         return [best_reference(pair, names, compare) for pair in answer_pairs(questions, predictions)]
+
+
+@functools.lru_cache(maxsize=10_000)  # a run scores the same pairs by each variant: texts are split and stemmed once
+def _all_variants(prediction: str, reference: str, stemmer: bool) -> dict[str, tuple[float, float, float]]:
+    """Return F, P and R of each variant."""
+    found = _scorer(stemmer).score(reference, prediction)
+    return {name: (float(s.fmeasure), float(s.precision), float(s.recall)) for name, s in found.items()}
+
+
+@functools.cache
+def _scorer(stemmer: bool) -> Any:
+    from rouge_score_rs import RougeScorer
+
+    return RougeScorer(list(VARIANTS), use_stemmer=stemmer)
