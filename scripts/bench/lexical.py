@@ -7,6 +7,7 @@ scikit-learn's ``cosine_similarity`` with ``argsort``, and rank_bm25's loop (Oka
 """
 
 import argparse
+import itertools
 from collections import Counter
 
 import clock
@@ -66,7 +67,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=256, help="questions of ours")
     parser.add_argument("--paper-queries", type=int, default=20, help="questions of the papers' way, one by one")
     options = parser.parse_args()
-    texts = docstrings(options.passages + options.queries)
+    texts = list(itertools.islice(docstrings(), options.passages + options.queries))
     asked = [text.strip().splitlines()[0] for text in texts[-options.queries :]]
     pool = Corpus.of([Passage(f"p{n}", "", text, "") for n, text in enumerate(texts[: -options.queries])])
     number = {passage.id: n for n, passage in enumerate(pool.passages)}

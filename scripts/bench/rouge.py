@@ -21,7 +21,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=300)
     options = parser.parse_args()
-    long = (text for text in docstrings(60_000) if len(text.split()) >= WORDS)
+    long = (text for text in docstrings() if len(text.split()) >= WORDS)
     texts = [" ".join(text.split()[:WORDS]) for text in itertools.islice(long, options.pairs + 1)]
     pairs = list(itertools.pairwise(texts))
     questions = [Question(str(n), "", "c", references=(gold,)) for n, (_, gold) in enumerate(pairs)]

@@ -54,7 +54,7 @@ def _python() -> Line:
 
 
 def _libraries() -> Iterable[Line]:
-    for name in ("torch", "transformers", "accelerate", "hydra-core", "lxml", "spacy", "scipy"):
+    for name in ("torch", "transformers", "accelerate", "hydra-core", "lxml", "numba", "spacy", "scipy"):
         version = library_version(name)
         yield Line(version is not None, f"{name} {version or 'missing'}", f"pip install {name}")
     for name, extra in (("peft", "lora"), ("bitsandbytes", "quantization")):

@@ -20,7 +20,7 @@ from graphcontext.files import digest
 
 LIBRARIES = (
     *("torch", "transformers", "accelerate", "peft", "bitsandbytes", "numpy", "scipy", "tokenizers"),
-    *("hydra-core", "omegaconf", "spacy", "rouge-score-rs", "lxml"),
+    *("hydra-core", "omegaconf", "spacy", "rouge-score-rs", "lxml", "numba"),
 )
 
 
