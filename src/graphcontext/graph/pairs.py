@@ -22,6 +22,7 @@ from graphcontext.graph.cosine import TILE, above, exact_cosine, margin
 LARGE = 16_384  # rows from which turning them can pay
 AXES = (32, 64, 96, 128, 192, 256)
 _SAMPLE = 1024  # rows and columns of the sample
+_ROWS = 4096  # rows that are turned at once, and rows that give the axes
 # Costs of one pair in dimensions of a matrix product, as measured on AVX2 and AVX-512 machines:
 _PER_TILE = 20  # reading a product of few dimensions off its tile
 _PER_CANDIDATE = 10  # computing a pair whole, by its dimensions
@@ -113,19 +114,19 @@ def axes_that_pay(vectors: np.ndarray, threshold: float) -> np.ndarray | None:
 
 def main_axes(vectors: np.ndarray) -> np.ndarray:
     """Return the eigenvectors of Σ v vᵀ over a sample of rows, orthonormal columns (dim, dim), largest first."""
-    sample = vectors[:: -(-len(vectors) // LARGE)].astype(np.float64)
+    sample = vectors[:: -(-len(vectors) // _ROWS)].astype(np.float64)
     return np.linalg.eigh(sample.T @ sample)[1][:, ::-1]
 
 
 def bounded(vectors: np.ndarray, axes: np.ndarray) -> np.ndarray:
     """Return (a₁, ‖a₂‖) of each row, float32 (n, k + 1): their product bounds the cosine from above."""
     turned = np.empty((len(vectors), axes.shape[1] + 1), np.float32)
-    for start in range(0, len(vectors), LARGE):
-        rows = vectors[start : start + LARGE].astype(np.float64)
+    for start in range(0, len(vectors), _ROWS):
+        rows = vectors[start : start + _ROWS].astype(np.float64)
         head = rows @ axes
         rest = (rows * rows).sum(axis=1) - (head * head).sum(axis=1)
-        turned[start : start + LARGE, :-1] = head
-        turned[start : start + LARGE, -1] = np.sqrt(np.maximum(rest, 0) + 1e-14)  # above the rounding of rest
+        turned[start : start + _ROWS, :-1] = head
+        turned[start : start + _ROWS, -1] = np.sqrt(np.maximum(rest, 0) + 1e-14)  # above the rounding of rest
     return turned
 
 
