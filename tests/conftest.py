@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from graphcontext import config
+from graphcontext.conf_tree import conf_dirs
 from graphcontext.models import EMBEDDED, is_available
 
 ROOT = Path(__file__).parents[1]
@@ -67,7 +68,7 @@ def _hydra_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compose = config._hydra
 
     def composed(chosen: dict[str, str], config_dir: str | None) -> Any:
-        files = [p for root in config.conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))]
+        files = [p for root in conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))]
         stats = [(str(p), p.stat().st_ino, p.stat().st_size, p.stat().st_mtime_ns) for p in files]
         key = (tuple(chosen.items()), tuple(stats))
         if key not in _PASSES:

@@ -12,7 +12,7 @@ import pytest
 
 import graphcontext
 from graphcontext.cli import VERBS, main
-from graphcontext.config import groups
+from graphcontext.conf_tree import groups
 
 ROOT = Path(__file__).parents[1]
 ECHO = ("--config-dir", str(Path(__file__).parent / "end_to_end" / "conf"))

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from graphcontext.config import ROLES, Composed, compose, conf_dir, groups, options
+from graphcontext.conf_tree import conf_dir, groups, options
+from graphcontext.config import Composed, compose
 from graphcontext.errors import InputError
+from graphcontext.overrides import ROLES
 
 
 def test_a_bare_run_is_the_sample_scale_of_graph_context_gen() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from graphcontext import cli, new
-from graphcontext.config import compose, groups
+from graphcontext.conf_tree import groups
+from graphcontext.config import compose
 from graphcontext.errors import InputError
 from graphcontext.table.claims import load_claims
 from graphcontext.table.spec import load_spec

@@ -12,7 +12,8 @@ from graphcontext import api
 from graphcontext.config import compose
 from graphcontext.errors import InputError, RunError
 from graphcontext.files import read_lines
-from graphcontext.runs import Run, describe, execute, execute_all, find
+from graphcontext.run_facts import describe
+from graphcontext.runs import Run, execute, execute_all, find
 
 CONF = str(Path(__file__).parent / "table" / "conf")
 

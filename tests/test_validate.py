@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphcontext import cli, validate
-from graphcontext.config import options
+from graphcontext.conf_tree import options
 from graphcontext.validate import check, validate_all
 
 PYTHON = """

@@ -180,11 +180,11 @@ def new(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
 
 def list(names: Words, overrides: Words, flags: argparse.Namespace) -> int:  # the verb's name
     """``list [GROUP]``."""
-    from graphcontext import config
+    from graphcontext.conf_tree import groups, options
 
     _no_overrides("list", overrides)
-    found: Any = config.options(_one_name("list", names, "GROUP"), flags.config_dir) if names else None
-    print("\n".join(found if found is not None else config.groups(flags.config_dir)))
+    found: Any = options(_one_name("list", names, "GROUP"), flags.config_dir) if names else None
+    print("\n".join(found if found is not None else groups(flags.config_dir)))
     return 0
 
 

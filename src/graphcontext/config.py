@@ -7,17 +7,14 @@ again; then values are set. Every key is checked before: a mistyped one never re
 
 from __future__ import annotations
 
-import os
 import re
-import sys
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from graphcontext.component import check_type
+from graphcontext.conf_tree import conf_dirs
 from graphcontext.errors import InputError, did_you_mean
-
-ROLES = ("answer", "agent", "extractor", "reporter", "planner", "judge", "grader")
+from graphcontext.overrides import ROLES, parse
 
 STAGES = ("dataset", "graph", "retriever", "enhancer", "packing", "generator")  # one component each
 ROOT_KINDS = {"seed": "int", "sample_index": "int", "budget.hours": "float | None"}
@@ -53,54 +50,14 @@ class Composed:
         return changed
 
 
-@dataclass
-class _Parsed:
-    groups: dict[str, str] = field(default_factory=dict)  # group[@package] → value text
-    values: list[tuple[str, Any]] = field(default_factory=list)  # dotted key, value
 
 
-def conf_dir() -> Path:
-    """Return the folder of the shipped configs: beside the package when installed, else the repository's."""
-    beside = Path(__file__).parent / "conf"
-    return beside if beside.is_dir() else Path(__file__).parents[2] / "conf"
 
 
-def conf_dirs(config_dir: str | None = None) -> list[Path]:
-    """Return the config trees, the user's first. The user's folder's parent goes on the import path.
-
-    Raises:
-        InputError: no such folder, or an option in it has the name of a shipped one.
-    """
-    if config_dir is None:
-        return [conf_dir()]
-    user = Path(os.path.expanduser(config_dir)).resolve()
-    if not user.is_dir():
-        raise InputError(f"--config-dir {config_dir}: no such folder")
-    if user == conf_dir().resolve():
-        return [conf_dir()]
-    for path in sorted(user.rglob("*.yaml")):
-        name = path.relative_to(user)
-        if (conf_dir() / name).is_file():
-            raise InputError(f"--config-dir {config_dir}: {name} has the name of a shipped config; rename yours")
-    if str(user.parent) not in sys.path:
-        sys.path.insert(0, str(user.parent))
-    return [user, conf_dir()]
 
 
-def options(group: str, config_dir: str | None = None) -> list[str]:
-    """Return the options of a config group, sorted; InputError with the list of groups if there is none."""
-    found: set[str] = set()
-    for root in conf_dirs(config_dir):
-        folder = root / group
-        found |= {str(p.relative_to(folder).with_suffix("")) for p in folder.rglob("*.yaml")}
-    if not found:
-        raise InputError(f"no config group {group!r}{did_you_mean(group, groups(config_dir), most=40)}")
-    return sorted(found)
 
 
-def groups(config_dir: str | None = None) -> list[str]:
-    """Return the names of all config groups."""
-    return sorted({p.name for root in conf_dirs(config_dir) for p in root.iterdir() if p.is_dir()})
 
 
 def compose(
@@ -123,8 +80,8 @@ def compose(
     """
     from graphcontext.data.splits import check_side
 
-    typed = _parse(overrides, config_dir)
-    celled = _parse(cell, config_dir)
+    typed = parse(overrides, config_dir)
+    celled = parse(cell, config_dir)
     chosen = {**celled.groups, **typed.groups}
     first = _hydra(chosen, config_dir)
     wanted = _choices(first)
@@ -152,61 +109,12 @@ def compose(
     return Composed(resolved, choices, wanted, (*cell, *overrides), tuple(skipped))
 
 
-def _parse(overrides: list[str] | tuple[str, ...], config_dir: str | None) -> _Parsed:
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import HydraException
-
-    parsed = _Parsed()
-    known = groups(config_dir)
-    parser = OverridesParser.create()
-    for text in overrides:
-        key, equals, value = text.partition("=")
-        if not equals or not key or key[0] in "+~":
-            raise InputError(f"{text!r}: an override is KEY=VALUE, without + or ~")
-        group = key.partition("@")[0]
-        if group in known:
-            _check_options(group, value, config_dir)
-            for expanded in _expand_group(key):
-                parsed.groups[expanded] = value
-            continue
-        if key.split(".")[-1].endswith("path"):
-            parsed.values.append((key, _path(value)))
-            continue
-        try:
-            override = parser.parse_override(text)
-        except HydraException as error:
-            raise InputError(f"{text!r} does not parse: {str(error).splitlines()[0]}") from error
-        if override.is_sweep_override():
-            raise InputError(f"{text!r} sweeps several values: only run -m and submit do; or quote it: {key}='…'")
-        parsed.values.append((key, override.value()))
-    return parsed
 
 
-def _path(value: str) -> str | None:
-    """Return a path as it was typed, quotes around it taken off, ``~`` expanded; null where it is blank."""
-    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
-        value = value[1:-1]
-    return os.path.expanduser(value) if value not in ("null", "") else None
 
 
-def _expand_group(key: str) -> list[str]:
-    """Return the group keys that one typed key sets: ``llm`` sets every role."""
-    if key == "llm":
-        return [f"llm@roles.{role}" for role in ROLES]
-    group, _, package = key.partition("@")
-    if group == "llm" and package.removeprefix("roles.") not in ROLES:
-        raise InputError(f"{key}: no such role{did_you_mean(package.removeprefix('roles.'), ROLES)}")
-    return [key]
 
 
-def _check_options(group: str, value: str, config_dir: str | None) -> None:
-    allowed = options(group, config_dir)
-    names = re.split(r"\s*,\s*", value.strip("[] ")) if value.startswith("[") else [value]
-    if not value.startswith("[") and "," in value:
-        raise InputError(f"{group}={value} sweeps several options: only run -m and submit do")
-    for name in names:
-        if name not in allowed and (name or value != "[]"):
-            raise InputError(f"{group}={name}: no such {group}{did_you_mean(name, allowed, most=30)}")
 
 
 def _hydra(chosen: dict[str, str], config_dir: str | None) -> Any:

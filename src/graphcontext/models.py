@@ -187,6 +187,12 @@ def gguf_identity(model: str, revision: str | None = None) -> dict[str, str]:
     return {"model": file.name, "weights": "-".join(hash_file(part) for part in gguf_files.parts(file))}
 
 
+def signature(model: str, revision: str | None = None) -> str:
+    """Return the model with the first digits of what names its weights, for the signature of a metric."""
+    named = identity(model, revision)
+    return f"{named['model']}@{named['weights'][:12]}"
+
+
 def verify_folder(path: Path) -> None:
     """Check that a model folder is whole: a config, every weight shard that its index names, its pooling's config.
 

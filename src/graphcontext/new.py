@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-from graphcontext.config import conf_dir, groups, options
+from graphcontext.conf_tree import conf_dir, groups, options
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.files import write_atomic
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from graphcontext.component import fingerprint, instantiate
-from graphcontext.config import Composed, compose, conf_dirs, groups, options
+from graphcontext.conf_tree import conf_dirs, groups, options
+from graphcontext.config import Composed, compose
 from graphcontext.errors import InputError, MissingDataError
 from graphcontext.table.claims import read_claims
 from graphcontext.table.expand import cells, request

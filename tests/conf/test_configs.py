@@ -20,7 +20,8 @@ import pytest
 import yaml
 
 from graphcontext.component import components, fingerprint, instantiate, locate
-from graphcontext.config import compose, conf_dir, groups, options
+from graphcontext.conf_tree import conf_dir, groups, options
+from graphcontext.config import compose
 from graphcontext.enhance.one_hop_file import OneHopFile
 from graphcontext.enhance.one_hop_index import OneHopIndex
 from graphcontext.errors import InputError
@@ -350,7 +351,8 @@ def test_a_wheel_holds_configs_and_sample_data_and_finds_them(tmp_path: Path) ->
     } == shipped
     code = """
 import graphcontext, pathlib
-from graphcontext.config import compose, conf_dir
+from graphcontext.conf_tree import conf_dir
+from graphcontext.config import compose
 from graphcontext.component import instantiate
 assert conf_dir() == pathlib.Path(graphcontext.__file__).parent / "conf", conf_dir()
 config = compose(["retriever=tfidf"]).config

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from graphcontext.config import compose, options
+from graphcontext.conf_tree import options
+from graphcontext.config import compose
 from graphcontext.data.records import Context
 from graphcontext.pipeline import Pipeline
 from graphcontext.runs import execute

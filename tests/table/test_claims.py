@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from graphcontext import cli, validate
-from graphcontext.config import options
+from graphcontext.conf_tree import options
 from graphcontext.errors import InputError
 from graphcontext.table.claims import load_claims, read_claims, reported
 from graphcontext.table.claims_page import judge_all

@@ -105,8 +105,7 @@ class BERTScore:
     @property
     def signature(self) -> str:
         """Model with the first digits of its hash, layer, weighting and rescaling, as sacrebleu has it."""
-        named = models.identity(self.model, self.revision)
-        weights = f"{named['model']}@{named['weights'][:12]}"
+        weights = models.signature(self.model, self.revision)
         rescaling = f"rescaled by {self.baseline['f1']}" if self.rescaled and self.baseline else "no-rescale"
         return f"{self.names[0]}|{weights}|L{self.num_layers}|no-idf|{rescaling}|{REFERENCE}"
 

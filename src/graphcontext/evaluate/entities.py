@@ -6,8 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-from graphcontext.data.records import Context, Prediction, Question, Ranking
-from graphcontext.evaluate.pairs import answer_pairs, best_reference, distinct_texts
+from graphcontext.evaluate.extracted import ExtractedMetric
 
 
 def normalise_entity(name: str) -> str:
@@ -30,7 +29,7 @@ def jaccard(a: Iterable[str], b: Iterable[str]) -> float:
     return len(left & right) / len(union) if union else 0.0
 
 
-class EntityJaccard:
+class EntityJaccard(ExtractedMetric):
     """Jaccard index of the entities of generated and gold answer (GraphContextGen Fig 2A), in [0, 1].
 
     J = |E(prediction) ∩ E(reference)| / |E(prediction) ∪ E(reference)| over normalised entity names, per
@@ -45,27 +44,13 @@ class EntityJaccard:
     """
 
     version: ClassVar[int] = 1
-    execution: ClassVar[frozenset[str]] = frozenset()
+    names: ClassVar[tuple[str, ...]] = ("entity_jaccard",)
+    formula: ClassVar[str] = "entity_jaccard"
 
-    def __init__(self, extractor: Any) -> None:
-        self.extractor = extractor
+    def read(self, texts: Sequence[str]) -> list[Any]:
+        """Return the entities of each text."""
+        return [self.extractor.entities(text) for text in texts]
 
-    @property
-    def signature(self) -> str:
-        """Metric and extractor with its weights, as ``entity_jaccard|SpacyEntities spacy_en@e94cbf6c2424``."""
-        return f"entity_jaccard|{getattr(self.extractor, 'signature', type(self.extractor).__name__)}"
-
-    def score(
-        self,
-        questions: Sequence[Question],
-        predictions: Sequence[Prediction],
-        rankings: Sequence[Ranking],
-        contexts: Sequence[Context],
-    ) -> list[dict[str, float]]:
-        """Score each prediction against its question's references; each distinct text is extracted once."""
-        pairs = answer_pairs(questions, predictions)
-        entities = {text: self.extractor.entities(text) for text in distinct_texts(pairs)}
-        return [
-            best_reference(p, ("entity_jaccard",), lambda a, r: (jaccard(entities[a], entities.get(r, ())),))
-            for p in pairs
-        ]
+    def compare(self, prediction: Any, reference: Any) -> tuple[float, ...]:
+        """Return the Jaccard index of two answers' entities."""
+        return (jaccard(prediction, reference),)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from graphcontext import models
-from graphcontext.errors import InputError
+from graphcontext.evaluate.batched_model import BatchedModel
 from graphcontext.whole import load_tokenizer, load_weights
 
 
@@ -22,7 +22,7 @@ class Entity:
     kind: str
 
 
-class EntityTagger:
+class EntityTagger(BatchedModel):
     """Finds the named entities of sentences by a transformer that labels tokens (FactSumm's first model).
 
     Each token takes its likeliest label; neighbours of one kind form an entity, which a ``B-`` label ends: what
@@ -40,23 +40,6 @@ class EntityTagger:
     """
 
     version: ClassVar[int] = 1
-    execution: ClassVar[frozenset[str]] = frozenset({"batch_size", "device"})
-
-    def __init__(self, model: str, revision: str | None = None, batch_size: int = 16, device: str = "auto") -> None:
-        if batch_size < 1:
-            raise InputError(f"batch_size={batch_size}; allowed: 1 and more")
-        self.model, self.revision, self.batch_size, self.device = model, revision, batch_size, device
-
-    @classmethod
-    def identity(cls, config: dict[str, Any]) -> dict[str, Any]:
-        """Return the facts that name the weights in a cache key."""
-        return models.identity(config["model"], config.get("revision"))
-
-    @property
-    def signature(self) -> str:
-        """Model with the first digits of what names its weights."""
-        named = models.identity(self.model, self.revision)
-        return f"{named['model']}@{named['weights'][:12]}"
 
     def entities(self, sentences: Sequence[str]) -> list[list[Entity]]:
         """Return the entities of each sentence, in order."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any, ClassVar
 
-from graphcontext.data.records import Context, Prediction, Question, Ranking
 from graphcontext.enhance.triples import Triple
-from graphcontext.evaluate.pairs import answer_pairs, best_reference, distinct_texts
-
-NAMES = ("factsumm", "factsumm_f1", "factsumm_comparable")
+from graphcontext.evaluate.extracted import ExtractedMetric
 
 
 def comparable(source: Collection[Triple], summary: Collection[Triple]) -> tuple[set[Triple], set[Triple]]:
@@ -33,7 +30,7 @@ def fact_scores(source: Collection[Triple], summary: Collection[Triple]) -> tupl
     return n_common / len(kept_summary), 2 * n_common / (len(kept_source) + len(kept_summary)), 1.0
 
 
-class FactSumm:
+class FactSumm(ExtractedMetric):
     r"""FactSumm's fact score of generated against gold answer (GraphContextGen Table 3), in [0, 1].
 
     With S the facts (subject, relation, object) of the gold answer (FactSumm's source), A those of the
@@ -56,25 +53,9 @@ class FactSumm:
     """
 
     version: ClassVar[int] = 1
-    execution: ClassVar[frozenset[str]] = frozenset()
+    names: ClassVar[tuple[str, ...]] = ("factsumm", "factsumm_f1", "factsumm_comparable")
+    formula: ClassVar[str] = "factsumm|factsumm 0.1.5"
 
-    def __init__(self, extractor: Any) -> None:
-        self.extractor = extractor
-
-    @property
-    def signature(self) -> str:
-        """Metric, formula and extractor, as ``factsumm|factsumm 0.1.5|SpacyFacts spacy_en@e94cbf6c2424``."""
-        return f"factsumm|factsumm 0.1.5|{getattr(self.extractor, 'signature', type(self.extractor).__name__)}"
-
-    def score(
-        self,
-        questions: Sequence[Question],
-        predictions: Sequence[Prediction],
-        rankings: Sequence[Ranking],
-        contexts: Sequence[Context],
-    ) -> list[dict[str, float]]:
-        """Score each prediction against its question's references; each distinct text is extracted once."""
-        pairs = answer_pairs(questions, predictions)
-        texts = distinct_texts(pairs)
-        facts = dict(zip(texts, self.extractor.facts(texts), strict=True))
-        return [best_reference(pair, NAMES, lambda p, r: fact_scores(facts.get(r, ()), facts[p])) for pair in pairs]
+    def compare(self, prediction: Any, reference: Any) -> tuple[float, ...]:
+        """Return fact score, F1, and whether a fact is comparable; the gold answer is FactSumm's source."""
+        return fact_scores(reference, prediction)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from graphcontext import models
-from graphcontext.errors import InputError
+from graphcontext.evaluate.batched_model import BatchedModel
 from graphcontext.evaluate.entity_tagger import Entity
 from graphcontext.whole import load_tokenizer, load_weights
 
@@ -16,7 +16,7 @@ MARKS = 20  # tokens that two mentions add: four marks, and what a word falls in
 Mentions = tuple[str, Entity, Entity]  # sentence, subject, object
 
 
-class RelationClassifier:
+class RelationClassifier(BatchedModel):
     """Names the relation of ordered pairs of mentions by LUKE (Yamada et al. 2020; FactSumm's second model).
 
     The likeliest class of ``LukeForEntityPairClassification`` over the sentence and the two spans.
@@ -33,23 +33,6 @@ class RelationClassifier:
     """
 
     version: ClassVar[int] = 1
-    execution: ClassVar[frozenset[str]] = frozenset({"batch_size", "device"})
-
-    def __init__(self, model: str, revision: str | None = None, batch_size: int = 16, device: str = "auto") -> None:
-        if batch_size < 1:
-            raise InputError(f"batch_size={batch_size}; allowed: 1 and more")
-        self.model, self.revision, self.batch_size, self.device = model, revision, batch_size, device
-
-    @classmethod
-    def identity(cls, config: dict[str, Any]) -> dict[str, Any]:
-        """Return the facts that name the weights in a cache key."""
-        return models.identity(config["model"], config.get("revision"))
-
-    @property
-    def signature(self) -> str:
-        """Model with the first digits of what names its weights."""
-        named = models.identity(self.model, self.revision)
-        return f"{named['model']}@{named['weights'][:12]}"
 
     def extract(self, pairs: Sequence[Mentions]) -> list[str]:
         """Return the relation of each pair, ``no_relation`` among them."""

@@ -37,8 +37,7 @@ class SpacyEntities:
     @property
     def signature(self) -> str:
         """Class and model with the first digits of its hash, such as ``SpacyEntities spacy_en@e94cbf6c2424``."""
-        named = models.identity(self.model, self.revision)
-        return f"{type(self).__name__} {named['model']}@{named['weights'][:12]}"
+        return f"{type(self).__name__} {models.signature(self.model, self.revision)}"
 
     def entities(self, text: str) -> list[str]:
         """Return the named entities and noun phrases of a text, normalised, each once, in order."""

@@ -45,8 +45,7 @@ class SpacyFacts:
     @property
     def signature(self) -> str:
         """Class and model with the first digits of its hash, such as ``SpacyFacts spacy_en@e94cbf6c2424``."""
-        named = models.identity(self.model, self.revision)
-        return f"{type(self).__name__} {named['model']}@{named['weights'][:12]}"
+        return f"{type(self).__name__} {models.signature(self.model, self.revision)}"
 
     def facts(self, texts: Sequence[str]) -> list[tuple[Triple, ...]]:
         """Return the facts of each text, each once, in order."""

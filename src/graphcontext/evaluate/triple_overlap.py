@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from graphcontext.data.records import Context, Prediction, Question, Ranking
 from graphcontext.enhance.triples import Triple
 from graphcontext.evaluate.entities import normalise_entity
-from graphcontext.evaluate.pairs import answer_pairs, best_reference, distinct_texts
-
-NAMES = ("triple_overlap",)
+from graphcontext.evaluate.extracted import ExtractedMetric
 
 
 def triple_jaccard(a: Iterable[Triple], b: Iterable[Triple]) -> float:
@@ -24,7 +21,7 @@ def triple_jaccard(a: Iterable[Triple], b: Iterable[Triple]) -> float:
     return len(left & right) / len(union) if union else 0.0
 
 
-class TripleOverlap:
+class TripleOverlap(ExtractedMetric):
     """Jaccard index of the triples of generated and gold answer (GraphContextGen Fig 2B), in [0, 1].
 
     J = |T(prediction) ∩ T(reference)| / |T(prediction) ∪ T(reference)| over triples whose three parts are
@@ -39,25 +36,9 @@ class TripleOverlap:
     """
 
     version: ClassVar[int] = 1
-    execution: ClassVar[frozenset[str]] = frozenset()
+    names: ClassVar[tuple[str, ...]] = ("triple_overlap",)
+    formula: ClassVar[str] = "triple_overlap"
 
-    def __init__(self, extractor: Any) -> None:
-        self.extractor = extractor
-
-    @property
-    def signature(self) -> str:
-        """Metric and extractor with its weights, as ``triple_overlap|SpacyFacts spacy_en@e94cbf6c2424``."""
-        return f"triple_overlap|{getattr(self.extractor, 'signature', type(self.extractor).__name__)}"
-
-    def score(
-        self,
-        questions: Sequence[Question],
-        predictions: Sequence[Prediction],
-        rankings: Sequence[Ranking],
-        contexts: Sequence[Context],
-    ) -> list[dict[str, float]]:
-        """Score each prediction against its question's references; each distinct text is extracted once."""
-        pairs = answer_pairs(questions, predictions)
-        texts = distinct_texts(pairs)
-        facts = dict(zip(texts, self.extractor.facts(texts), strict=True))
-        return [best_reference(p, NAMES, lambda a, r: (triple_jaccard(facts[a], facts.get(r, ())),)) for p in pairs]
+    def compare(self, prediction: Any, reference: Any) -> tuple[float, ...]:
+        """Return the Jaccard index of two answers' triples."""
+        return (triple_jaccard(prediction, reference),)

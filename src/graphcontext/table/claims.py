@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from graphcontext.config import conf_dirs, options
+from graphcontext.conf_tree import conf_dirs, options
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.table.spec import Spec, load_spec
 

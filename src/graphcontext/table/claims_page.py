@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphcontext.config import options
+from graphcontext.conf_tree import options
 from graphcontext.data.card import escaped
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.files import write_atomic

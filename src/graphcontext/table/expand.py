@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphcontext import __version__, config
-from graphcontext.config import Composed, compose, conf_dirs
+from graphcontext import overrides as overriding
+from graphcontext.conf_tree import conf_dirs
+from graphcontext.config import Composed, compose
 from graphcontext.errors import InputError, RunError, did_you_mean
 from graphcontext.files import digest, write_atomic
 from graphcontext.models import hash_file
@@ -248,7 +250,7 @@ def compose_cached(
     tree = [
         [str(p.relative_to(root)), hash_file(p)] for root in conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))
     ]
-    tree.append(["config.py", hash_file(Path(config.__file__))])
+    tree += [[module.__name__, hash_file(Path(str(module.__file__)))] for module in (config, overriding)]
     key = digest([__version__, tree, _environment(config_dir, overrides), list(overrides), list(cell), lenient])
     path = Path(root) / "store" / "composed" / f"{key}.json"
     if path.is_file():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from graphcontext import test_use
-from graphcontext.runs import describe
+from graphcontext.run_facts import describe
 from graphcontext.table import expand
 from graphcontext.table.lines import Line, Lines
 from graphcontext.table.spec import Spec

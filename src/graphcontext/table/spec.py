@@ -7,7 +7,7 @@ import importlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphcontext.config import conf_dirs, options
+from graphcontext.conf_tree import conf_dirs, options
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.table.cells import UNITS
 

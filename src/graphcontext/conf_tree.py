@@ -1,0 +1,53 @@
+"""The config trees: the shipped one and the user's, their groups and the options of each."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from graphcontext.errors import InputError, did_you_mean
+
+
+def conf_dir() -> Path:
+    """Return the folder of the shipped configs: beside the package when installed, else the repository's."""
+    beside = Path(__file__).parent / "conf"
+    return beside if beside.is_dir() else Path(__file__).parents[2] / "conf"
+
+
+def conf_dirs(config_dir: str | None = None) -> list[Path]:
+    """Return the config trees, the user's first. The user's folder's parent goes on the import path.
+
+    Raises:
+        InputError: no such folder, or an option in it has the name of a shipped one.
+    """
+    if config_dir is None:
+        return [conf_dir()]
+    user = Path(os.path.expanduser(config_dir)).resolve()
+    if not user.is_dir():
+        raise InputError(f"--config-dir {config_dir}: no such folder")
+    if user == conf_dir().resolve():
+        return [conf_dir()]
+    for path in sorted(user.rglob("*.yaml")):
+        name = path.relative_to(user)
+        if (conf_dir() / name).is_file():
+            raise InputError(f"--config-dir {config_dir}: {name} has the name of a shipped config; rename yours")
+    if str(user.parent) not in sys.path:
+        sys.path.insert(0, str(user.parent))
+    return [user, conf_dir()]
+
+
+def options(group: str, config_dir: str | None = None) -> list[str]:
+    """Return the options of a config group, sorted; InputError with the list of groups if there is none."""
+    found: set[str] = set()
+    for root in conf_dirs(config_dir):
+        folder = root / group
+        found |= {str(p.relative_to(folder).with_suffix("")) for p in folder.rglob("*.yaml")}
+    if not found:
+        raise InputError(f"no config group {group!r}{did_you_mean(group, groups(config_dir), most=40)}")
+    return sorted(found)
+
+
+def groups(config_dir: str | None = None) -> list[str]:
+    """Return the names of all config groups."""
+    return sorted({p.name for root in conf_dirs(config_dir) for p in root.iterdir() if p.is_dir()})

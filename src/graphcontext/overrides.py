@@ -1,0 +1,83 @@
+"""What the user typed, ``GROUP=OPTION`` and ``KEY=VALUE``, taken apart and checked before anything is composed."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphcontext.conf_tree import groups, options
+from graphcontext.errors import InputError, did_you_mean
+
+ROLES = ("answer", "agent", "extractor", "reporter", "planner", "judge", "grader")
+
+
+@dataclass
+class Parsed:
+    """Group choices, and values by their dotted key in the order in which they were typed."""
+
+    groups: dict[str, str] = field(default_factory=dict)  # group[@package] → value text
+    values: list[tuple[str, Any]] = field(default_factory=list)  # dotted key, value
+
+
+def parse(overrides: list[str] | tuple[str, ...], config_dir: str | None) -> Parsed:
+    """Take overrides apart; ``llm=X`` becomes a choice for every role.
+
+    Raises:
+        InputError: no KEY=VALUE, an unknown option, a sweep, or a value that does not parse.
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    parsed = Parsed()
+    known = groups(config_dir)
+    parser = OverridesParser.create()
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        if not equals or not key or key[0] in "+~":
+            raise InputError(f"{text!r}: an override is KEY=VALUE, without + or ~")
+        group = key.partition("@")[0]
+        if group in known:
+            _check_options(group, value, config_dir)
+            for expanded in _expand_group(key):
+                parsed.groups[expanded] = value
+            continue
+        if key.split(".")[-1].endswith("path"):
+            parsed.values.append((key, _path(value)))
+            continue
+        try:
+            override = parser.parse_override(text)
+        except HydraException as error:
+            raise InputError(f"{text!r} does not parse: {str(error).splitlines()[0]}") from error
+        if override.is_sweep_override():
+            raise InputError(f"{text!r} sweeps several values: only run -m and submit do; or quote it: {key}='…'")
+        parsed.values.append((key, override.value()))
+    return parsed
+
+
+def _path(value: str) -> str | None:
+    """Return a path as it was typed, quotes around it taken off, ``~`` expanded; null where it is blank."""
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        value = value[1:-1]
+    return os.path.expanduser(value) if value not in ("null", "") else None
+
+
+def _expand_group(key: str) -> list[str]:
+    """Return the group keys that one typed key sets: ``llm`` sets every role."""
+    if key == "llm":
+        return [f"llm@roles.{role}" for role in ROLES]
+    group, _, package = key.partition("@")
+    if group == "llm" and package.removeprefix("roles.") not in ROLES:
+        raise InputError(f"{key}: no such role{did_you_mean(package.removeprefix('roles.'), ROLES)}")
+    return [key]
+
+
+def _check_options(group: str, value: str, config_dir: str | None) -> None:
+    allowed = options(group, config_dir)
+    names = re.split(r"\s*,\s*", value.strip("[] ")) if value.startswith("[") else [value]
+    if not value.startswith("[") and "," in value:
+        raise InputError(f"{group}={value} sweeps several options: only run -m and submit do")
+    for name in names:
+        if name not in allowed and (name or value != "[]"):
+            raise InputError(f"{group}={name}: no such {group}{did_you_mean(name, allowed, most=30)}")

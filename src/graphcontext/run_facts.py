@@ -1,0 +1,81 @@
+"""What must stand under a run's numbers: its graph, fall-backs, cuts, faults, and where answers were lost."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+from graphcontext.evaluate.decomposition import LABELS
+
+
+def describe(known: dict[str, Any], n: int) -> list[str]:
+    """Return lines on what stands under a run's numbers: the graph's threshold and edges, fall-backs, cuts."""
+    lines = []
+    for graph in known.get("graphs", {}).values():
+        facts = {"threshold": "", "n_edges": "edges", "n_nodes": "nodes", "mean_degree": "mean degree"}
+        shown = [f"{label or key}={_short(graph[key])}" for key, label in facts.items() if key in graph]
+        rule = f"  ({graph['threshold_rule']})" if "threshold_rule" in graph else ""
+        lines.append(f"graph: {'  '.join(shown)}{rule}")
+    fallbacks = {"cosine": 0} if known.get("graphs") else {}
+    for kind, count in sorted({**fallbacks, **known["fallbacks"]}.items()):
+        lines.append(f"fall-back to {kind}: {count} of {n} questions ({count / max(n, 1):.0%})")
+    if known["n_units_cut"]:
+        lines.append(f"context units cut to fit the budget: {known['n_units_cut']}")
+    if known.get("not_scored"):
+        lines.append(f"not scored, since generator=none gives no answers: {', '.join(known['not_scored'])}")
+    if known.get("n_without_supports"):
+        count = f"{known['n_without_supports']} of {n} questions"
+        lines.append(f"without gold passages, so 0 in retrieval metrics: {count}")
+    if known.get("n_without_references"):
+        count = f"{known['n_without_references']} of {n} questions"
+        mend = "generator=none scores retrieval alone"
+        lines.append(f"without gold answers, so 0 in metrics of answers: {count} ({mend})")
+    if "lost" in known:
+        lines.append("answers: " + ", ".join(f"{label} {count}" for label, count in known["lost"].items()))
+    for reason, count in sorted(known.get("reasons", {}).items()):
+        lines.append(f"{reason}: {count} of {n} questions")
+    return lines
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _kinds(reason: str | None) -> list[str]:
+    """Return the kinds of a record's reasons, without how many passages: ``extraction failed: parse``."""
+    return [re.sub(r" for \d+ of \d+ (passages|entities)", "", part) for part in (reason or "").split("; ") if part]
+
+
+def lost(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return how many answers are right, and where the others were lost, if that was scored (metric ``right``)."""
+    if not rows or "right" not in rows[0]:
+        return {}
+    counts = {"right": sum(row["right"] == 1 for row in rows)}
+    counts |= {label: sum(row.get(f"lost_{kind}") == 1 for row in rows) for kind, label in LABELS.items()}
+    n_failed = len(rows) - sum(counts.values())
+    return {"lost": counts | ({"failed": n_failed} if n_failed else {})}
+
+
+def facts(job: Any) -> dict[str, Any]:
+    """Return what must stand under a number: pool size, graph, fall-backs, cut units, extraction faults."""
+    n_tokens = sum(c.n_tokens for c in job.contexts)
+    said = [*job.contexts, *(p for p in job.predictions if p.status == "ok")]
+    found: dict[str, Any] = {
+        "n_passages": sum(len(c.passages) for c in job.data.corpora.values()),
+        "fallbacks": dict(Counter(r.fallback for r in job.rankings if r.fallback)),
+        "not_scored": sorted(set(job.pipeline.config["metric"]) - set(job.scores)),
+        "n_units_cut": sum(c.n_cut for c in job.contexts),
+        "n_retry": sum(bool(c.retry) for c in job.contexts),
+        "reasons": dict(Counter(kind for record in said for kind in _kinds(record.reason))),
+        "mean_context_tokens": round(n_tokens / max(1, len(job.contexts)), 1),
+    }
+    metrics = [job.pipeline.parts["metric"][name] for name in job.scores]
+    if any(getattr(metric, "needs_supports", False) for metric in metrics):
+        found["n_without_supports"] = sum(not q.supports for q in job.data.questions)
+    if any(getattr(metric, "needs_answers", True) for metric in metrics):
+        found["n_without_references"] = sum(not q.references for q in job.data.questions)
+    seen = job.pipeline.stages.seen
+    if "graph" in seen:
+        found["graphs"] = seen["graph"].facts["graphs"]
+    return found
