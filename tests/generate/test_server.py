@@ -213,7 +213,11 @@ def test_another_server_at_the_port_is_not_taken_for_ours(fake, tiny_llama, monk
         served(tiny_llama).chat(REQUESTS, "answer", 5)
 
 
-CHILD = """
+HEARS_CTRL_C = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job inherits that it is ignored
+"""
+CHILD = HEARS_CTRL_C + """
 import os, sys, time
 from graphcontext.generate import server
 names = ("revision", "adapter", "context_window")
@@ -243,7 +247,7 @@ def test_it_never_outlives_the_process_that_started_it(fake, tiny_llama, tmp_pat
     assert gone(fake) and wait_for(lambda: not list(tmp_path.glob("*.log")))
 
 
-STARTS = """
+STARTS = HEARS_CTRL_C + """
 import sys
 from graphcontext.generate.chat import ChatRequest
 from graphcontext.generate.hf import HuggingFaceLLM

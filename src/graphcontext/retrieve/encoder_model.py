@@ -95,6 +95,8 @@ def load(folder: Path, pooling: str, max_length: int | None, dtype: str, device:
 
 def free() -> None:
     """Let all loaded encoders go and give the accelerator's memory back."""
+    if not _LOADED:
+        return
     _LOADED.clear()
     gc.collect()
     torch = sys.modules.get("torch")

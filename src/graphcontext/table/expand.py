@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import os
 import re
@@ -247,11 +248,11 @@ def compose_cached(
         lenient: see :func:`graphcontext.config.compose`.
         root: the working folder, which holds ``store/``.
     """
-    tree = [
-        [str(p.relative_to(root)), hash_file(p)] for root in conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))
-    ]
-    tree += [[module.__name__, hash_file(Path(str(module.__file__)))] for module in (config, overriding)]
-    key = digest([__version__, tree, _environment(config_dir, overrides), list(overrides), list(cell), lenient])
+    tree, names = _tree(tuple(_conf_files(config_dir)))
+    names = names.union(*(_variables(text) for text in overrides))
+    code = [[module.__name__, hash_file(Path(str(module.__file__)))] for module in (config, overriding)]
+    environment = {name: os.environ.get(name) for name in sorted(names)}
+    key = digest([__version__, tree, code, environment, list(overrides), list(cell), lenient])
     path = Path(root) / "store" / "composed" / f"{key}.json"
     if path.is_file():
         return Composed(**json.loads(path.read_text(encoding="utf-8")))
@@ -261,9 +262,30 @@ def compose_cached(
     return composed
 
 
-def _environment(config_dir: str | None, overrides: list[str] | tuple[str, ...]) -> dict[str, str | None]:
-    """Return the environment variables that configs and overrides interpolate, with their values."""
-    files = [p for root in conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))]
-    texts = [*(p.read_text(encoding="utf-8") for p in files), *overrides]
-    names = {"HOME", *(name for text in texts for name in re.findall(r"oc\.env:\s*(\w+)", text))}  # HOME: ~ in a path
-    return {name: os.environ.get(name) for name in sorted(names)}
+@dataclass(frozen=True)
+class _ConfFile:
+    """A YAML file with what changes when it does."""
+
+    name: str
+    path: Path
+    inode: int
+    size: int
+    changed: int
+
+
+def _conf_files(config_dir: str | None) -> Iterable[_ConfFile]:
+    for root in conf_dirs(config_dir):
+        for path in sorted(root.rglob("*.yaml")):
+            stat = path.stat()
+            yield _ConfFile(str(path.relative_to(root)), path, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=8)
+def _tree(files: tuple[_ConfFile, ...]) -> tuple[str, frozenset[str]]:
+    """Return the hash of config files, and the environment variables that they interpolate; HOME for ~ in a path."""
+    names = frozenset({"HOME"}).union(*(_variables(f.path.read_text(encoding="utf-8")) for f in files))
+    return digest([[f.name, hash_file(f.path)] for f in files]), names
+
+
+def _variables(text: str) -> set[str]:
+    return set(re.findall(r"oc\.env:\s*(\w+)", text))
