@@ -20,7 +20,8 @@ def graph_of(dense, directed=False):
 
 def random_graph(n, rng, density=0.2):
     """Undirected, weighted, with isolated nodes and self-loops."""
-    dense = np.triu((rng.random((n, n)) < density) * rng.integers(1, 8, (n, n)) / 4)
+    weights = rng.uniform(0.25, 2, (n, n)).astype(np.float32)  # whose sums float32 cannot hold
+    dense = np.triu((rng.random((n, n)) < density) * weights.astype(np.float64))
     dense[:, rng.random(n) < 0.2] = 0
     dense[rng.random(n) < 0.2] = 0
     return np.maximum(dense, dense.T)

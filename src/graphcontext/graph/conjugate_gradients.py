@@ -69,7 +69,8 @@ def undirected(graph: Graph) -> Undirected | None:
     node = reverse_cuthill_mckee(matrix, symmetric_mode=True)
     matrix = matrix[node][:, node].tocsr()
     matrix.sort_indices()
-    degree = np.asarray(matrix.sum(axis=1, dtype=np.float64)).reshape(n)
+    row = np.repeat(np.arange(n), np.diff(matrix.indptr))  # matrix.sum(dtype=float64) adds up in float32
+    degree = np.bincount(row, weights=matrix.data.astype(np.float64), minlength=n)
     indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32)
     return Undirected(indptr, indices, matrix.data, degree, node)
 
