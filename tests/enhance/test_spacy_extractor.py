@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphcontext.data.records import Passage
-from graphcontext.enhance.spacy_extractor import SpacyExtractor, normalise, prose_lines
+from graphcontext.enhance.spacy_extractor import SpacyExtractor, prose_lines
 from graphcontext.errors import InputError, MissingWeightsError
 
 
@@ -17,10 +17,6 @@ def extract(text: str, max_triples: int = 16):
 def test_code_is_left_out_and_lines_are_kept_apart():
     text = "List sockets with ss:\n\nsudo ss -tlnp | grep :80\n    indented code.\n\nIt shows a process."
     assert prose_lines(text) == ["List sockets with ss:", "It shows a process."]
-
-
-def test_names_are_compared_without_case_and_marks():
-    assert normalise(' "The  Apache Server". ') == "the apache server"
 
 
 def test_wrong_values_and_a_missing_model_are_named():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from graphcontext.data.records import Corpus, Passage, Question, Ranking, Scored
 from graphcontext.enhance.one_hop import EMPTY, Neighbours
-from graphcontext.enhance.spacy_extractor import normalise
+from graphcontext.enhance.surface_form import normalise
 from graphcontext.enhance.triples import Extraction
 from graphcontext.enhance.wikidata import Wikidata
 from graphcontext.errors import InputError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from graphcontext.data.location import data_path
 from graphcontext.data.records import Status
-from graphcontext.enhance.spacy_extractor import normalise
+from graphcontext.enhance.surface_form import normalise
 from graphcontext.enhance.triples import Triple
 from graphcontext.errors import InputError, MissingDataError, MissingSourceError
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from graphcontext.enhance.one_hop import INSTANCE_OF, NO_TOPICS
 from graphcontext.enhance.one_hop_file import SUFFIXES, read_tsv
-from graphcontext.enhance.spacy_extractor import normalise
+from graphcontext.enhance.surface_form import normalise
 from graphcontext.enhance.wikidata_dump import Entity, read_dump
 from graphcontext.errors import InputError
 from graphcontext.files import disk_error

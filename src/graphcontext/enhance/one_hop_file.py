@@ -23,7 +23,7 @@ from graphcontext.enhance.one_hop import (
     neighbours_of,
     source_path,
 )
-from graphcontext.enhance.spacy_extractor import normalise
+from graphcontext.enhance.surface_form import normalise
 from graphcontext.errors import InputError
 
 COLUMNS = ("head_id", "head_label", "property_id", "property_label", "tail_id", "tail_label")

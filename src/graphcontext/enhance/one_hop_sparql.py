@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from graphcontext.enhance.one_hop import EMPTY, Neighbours, Statement, distinct_names, id_number, meant, neighbours_of
-from graphcontext.enhance.spacy_extractor import normalise
+from graphcontext.enhance.surface_form import normalise
 from graphcontext.errors import InputError, RunError
 from graphcontext.files import append_lines, digest, read_lines
 from graphcontext.generate.completions import CONNECT, LONGEST_WAIT, RETRIED

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from graphcontext import models
 from graphcontext.data.records import Passage
+from graphcontext.enhance.surface_form import MARKS, normalise
 from graphcontext.enhance.triples import Extraction, Triple
 from graphcontext.errors import InputError
 
@@ -15,7 +16,6 @@ _SUBJECTS = frozenset(("nsubj", "nsubjpass", "csubj"))
 _OBJECTS = frozenset(("dobj", "obj", "attr", "oprd", "dative"))
 _NOUNS = frozenset(("NOUN", "PROPN"))
 _DROPPED_POS = frozenset(("DET", "PRON", "PUNCT", "SPACE", "PART"))
-_MARKS = " \t\n.,;:!?\"'`()[]{}<>“”‘’-*"
 _CODE = re.compile(r"[|$={}<>\\;]|(?:^|\s)(?:-{1,2}\w|/\w|sudo\s|#)")
 _LONGEST = 8  # words of a head or tail; longer ones are code or a parse gone wrong
 _LOADED: dict[str, Any] = {}
@@ -168,7 +168,7 @@ def _noun_phrase(token: Any) -> str:
     for t in kept:
         kept += [c for c in t.children if c.dep_ in parts and c.pos_ != "PRON"]
     positions = [t.i for t in kept]
-    return " ".join(phrase(token.doc[min(positions) : max(positions) + 1]).split()).strip(_MARKS)
+    return " ".join(phrase(token.doc[min(positions) : max(positions) + 1]).split()).strip(MARKS)
 
 
 def phrase(span: Any) -> str:
@@ -177,15 +177,6 @@ def phrase(span: Any) -> str:
     while tokens and tokens[0].pos_ in _DROPPED_POS:
         tokens.pop(0)
     return "".join(t.text_with_ws for t in tokens)
-
-
-def normalise(text: str) -> str:
-    """Return lower-case text with single spaces and without marks around it.
-
-    >>> normalise('  "The  Apache Server" ')
-    'the apache server'
-    """
-    return " ".join(text.lower().split()).strip(_MARKS)
 
 
 def _is_usable(text: str) -> bool:

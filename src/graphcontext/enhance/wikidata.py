@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from graphcontext.data.records import Context, Corpus, Passage, Question, Ranking
 from graphcontext.enhance.none import passages_context, ranked_passages
 from graphcontext.enhance.one_hop import Neighbours, distinct_names
-from graphcontext.enhance.spacy_extractor import normalise
+from graphcontext.enhance.surface_form import normalise
 from graphcontext.enhance.triples import Knowledge, Triple, add_sentences, initial_knowledge, sentence
 from graphcontext.errors import InputError, did_you_mean
 

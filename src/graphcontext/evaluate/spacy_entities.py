@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from graphcontext import models
-from graphcontext.enhance.spacy_extractor import load_pipeline, normalise, phrase, prose_lines
+from graphcontext.enhance.spacy_extractor import load_pipeline, phrase, prose_lines
+from graphcontext.enhance.surface_form import normalise
 
 
 class SpacyEntities:
