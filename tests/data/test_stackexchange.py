@@ -9,6 +9,8 @@ import yaml
 from dumps import CONF, answer, config, dataset, link, question, thread, write
 
 from graphcontext.data.card import card_markdown
+from graphcontext.data.leaks import LAYERS
+from graphcontext.data.splits import SIDES
 from graphcontext.data.stackexchange import StackExchange, site_of
 from graphcontext.errors import InputError, MissingDataError
 
@@ -199,6 +201,23 @@ def test_train_asks_each_fold_from_the_other_folds_pool(tmp_path):
     for asked in result.questions:
         assert asked.source.link not in pools[asked.corpus_id]
     assert len(set.union(*pools.values())) == 18
+
+
+def test_t42_copies_of_test_questions_leave_validation_and_train_and_change_their_keys_alone(tmp_path):
+    posts, day = two_sides(), "2022-01-02"  # 4003 and 4039 have the words of 3 and of 39, the last, in another order
+    for n in (3, 39):
+        body = f"<p>I tried all I know about topic {n}. How is it done on a server?</p>"
+        posts += thread(4000 + n, f"topic {n}", day, Body=body)
+    folder = write(tmp_path, posts)
+    train, validation = loaded(folder, "train"), loaded(folder, "validation")
+    assert [q.id for q in validation.questions] == ["37"]  # the last tenth of 18
+    assert {q.id for q in train.questions} == {str(n) for n in range(1, 36, 2) if n != 3}
+    for result in (train, validation):
+        assert result.card["leak_guard"]["training questions that copy a test question"] == 2
+        assert all(p.title not in ("topic 3", "topic 39") for c in result.corpora.values() for p in c.passages)
+    assert list(loaded(folder).card["leak_guard"]) == [*LAYERS]
+    keys = {side: StackExchange.identity({"name": "x", "path": str(folder), "side": side}) for side in SIDES}
+    assert "apart_from" not in keys["test"] and keys["train"]["apart_from"] == keys["validation"]["apart_from"]
 
 
 def test_the_same_dump_gives_the_same_bytes(tmp_path):

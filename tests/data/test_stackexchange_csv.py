@@ -147,11 +147,11 @@ def test_the_folder_of_one_csv_will_do_and_names_the_site(tmp_path):
         csv_dataset(folder).load()
 
 
-def test_the_key_follows_content(tmp_path):
+def test_the_key_follows_content_and_not_the_name(tmp_path):
     def key(folder: Path) -> dict[str, str]:
         return StackExchangeCSV.identity({"name": "stackexchange_csv", "path": str(folder)})
 
-    one, two = write_csv(tmp_path / "x" / "a.csv", lines(8)), write_csv(tmp_path / "y" / "a.csv", lines(8))
+    one, two = write_csv(tmp_path / "x" / "a.csv", lines(8)), write_csv(tmp_path / "y" / "b.csv", lines(8))
     assert key(one) == key(two) == key(two.parent)
     write_csv(two, lines(9))
     assert key(one) != key(two)

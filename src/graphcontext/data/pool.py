@@ -58,8 +58,8 @@ def load_side(kept: Kept, side: str) -> Loaded:
     corpora: dict[str, Corpus] = {}
     pooled: list[Item] = []
     asked: list[Item] = []
-    leaked: Counter[str] = Counter()
-    for scored, candidates in _folds(kept.sides, side):
+    folds, leaked = _folds(kept, side)
+    for scored, candidates in folds:
         pool, taken = kept.guard(scored, candidates)
         ordered = sorted(pool, key=lambda item: splits.id_order(str(item.id)))
         corpus = Corpus.of([_passage(item, site, kept.match) for item in ordered])
@@ -96,15 +96,15 @@ def _require_both(path: Path, card: dict[str, Any], corpora: dict[str, Corpus]) 
     raise InputError(f"{path}: {lacking}; {read}, kept {card['kept']}; left out: {spelled}")
 
 
-def _folds(sides: splits.Sides[Item], side: str) -> list[tuple[tuple[Item, ...], tuple[Item, ...]]]:
-    """Return (scored, candidates for the pool) pairs of one side of the data set."""
-    rest, validation = splits.hold_out(sides.train)
+def _folds(kept: Kept, side: str) -> tuple[list[tuple[Sequence[Item], Sequence[Item]]], Counter[str]]:
+    """Return (scored, candidates for the pool) pairs of one side, and how many copies of test questions left it."""
     if side == "test":
-        return [(sides.test, sides.train)]
-    if side == "validation":
-        return [(validation, rest)]
+        return [(kept.sides.test, kept.sides.train)], Counter()
+    train, taken = kept.guard(kept.sides.test, kept.sides.train)
+    rest, validation = splits.hold_out(train)
     even, odd = rest[::2], rest[1::2]
-    return [(even, odd), (odd, even)]
+    pairs = [(validation, rest)] if side == "validation" else [(even, odd), (odd, even)]
+    return pairs, Counter({"training questions that copy a test question": taken.total()})
 
 
 def _source(item: Item, site: str) -> Source:

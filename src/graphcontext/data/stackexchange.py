@@ -39,7 +39,7 @@ class StackExchange:
         split: the rule of the cut: ``years``; ``last_quarter`` in time order, by id without dates; ``auto``, the
             years where both sides keep at least 20 questions, else the last quarter.
         side: the scored side: ``test``; ``validation``, the training side's last tenth; ``train``, in two folds,
-            each answered from the other fold's pool.
+            each answered from the other fold's pool. Copies of test questions leave the latter two first.
         train_years, test_years: first and last year of each side.
         tags: keep only questions with one of these tags, None for all.
         exclude_duplicates, non_specific, non_specific_max_words, min_words_beside_links, min_question_words,
@@ -123,11 +123,10 @@ class StackExchange:
         path = cls._locate(config["name"], config.get("path"), config.get("archive_url"))
         files = cls._stored(path)
         check_site(files[0], config.get("site"), config["name"])
-        hashes = [(file.name.lower(), models.hash_file(file)) for file in files]
-        if hashes[0][0].endswith(".7z"):
-            hashes = [(".7z", hashes[0][1])]
+        hashes = [(cls._role(file), models.hash_file(file)) for file in files]
         content = hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
-        return {"content": content, "site": config.get("site") or cls._site_of(path)}
+        apart = {} if config.get("side", "test") == "test" else {"apart_from": "test"}  # since copies of it leave train
+        return {"content": content, "site": config.get("site") or cls._site_of(path), **apart}
 
     def select(self, questions: Sequence[Question]) -> tuple[Question, ...]:
         """Return the questions that are scored: ``limit`` of them, drawn by ``seed``, in id order."""
@@ -193,6 +192,10 @@ class StackExchange:
     @classmethod
     def _site_of(cls, path: Path) -> str:
         return site_of(path)
+
+    @classmethod
+    def _role(cls, file: Path) -> str:
+        return ".7z" if file.suffix.lower() == ".7z" else file.name.lower()
 
     @classmethod
     def _stored(cls, path: Path) -> list[Path]:

@@ -42,6 +42,10 @@ class StackExchangeCSV(StackExchange):
         return data_path(name, path, (FOLDER,), url)
 
     @classmethod
+    def _role(cls, file: Path) -> str:
+        return "queryresults.csv"  # as data.stackexchange.com names it, whatever it is called now
+
+    @classmethod
     def _stored(cls, path: Path) -> list[Path]:
         if path.is_file():
             return [path]
