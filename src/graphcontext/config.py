@@ -50,16 +50,6 @@ class Composed:
         return changed
 
 
-
-
-
-
-
-
-
-
-
-
 def compose(
     overrides: list[str] | tuple[str, ...] = (),
     cell: list[str] | tuple[str, ...] = (),
@@ -107,14 +97,6 @@ def compose(
         if not isinstance(resolved.get(name), dict) or "_target_" not in resolved[name]:
             raise InputError(f"{name}={choices.get(name)}: its YAML names no class (_target_: package.module.Class)")
     return Composed(resolved, choices, wanted, (*cell, *overrides), tuple(skipped))
-
-
-
-
-
-
-
-
 
 
 def _hydra(chosen: dict[str, str], config_dir: str | None) -> Any:

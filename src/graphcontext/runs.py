@@ -255,13 +255,3 @@ def _write(run: Run, job: _Job) -> dict[str, Any]:
     write_atomic(run.path / "manifest.json", json.dumps(about, indent=1, ensure_ascii=False))
     write_atomic(run.path / "metrics.json", json.dumps(metrics, indent=1, ensure_ascii=False))
     return metrics
-
-
-
-
-
-
-
-
-
-

@@ -185,6 +185,7 @@ def _from_row(row: dict[str, Any]) -> ChatResponse:
         reason=row.get("reason"),
     )
 
+
 def too_long(item: str, n: int, max_new_tokens: int, window: int) -> ChatResponse:
     """Return the failure of a prompt of ``n`` tokens that leaves no room for its answer."""
     reason = f"prompt has {n} tokens and the answer up to {max_new_tokens}, window {window}"
