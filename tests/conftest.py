@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,3 +78,17 @@ def _hydra_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return pickle.loads(_PASSES[key])
 
     monkeypatch.setattr(config, "_hydra", composed)
+
+
+@pytest.fixture(autouse=True)
+def _batches_hold(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A batch that raises is computed item by item, which hides a fault of our own: no test may meet one unawares."""
+    seen: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: seen.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("graphcontext.items")
+    logger.addHandler(handler)
+    yield
+    logger.removeHandler(handler)
+    if seen and not request.node.get_closest_marker("batch_raises"):
+        pytest.fail(f"{seen[0]} (mark: batch_raises)")

@@ -82,13 +82,16 @@ def test_failed_is_retried_and_empty_is_not(tmp_path: Path) -> None:
     assert [p.status for p in again] == ["empty", "ok", "ok", "ok", "ok"]
 
 
-def test_an_item_that_raises_is_recorded_and_the_others_are_kept(tmp_path: Path) -> None:
+@pytest.mark.batch_raises
+def test_an_item_that_raises_is_recorded_and_the_others_are_kept(tmp_path: Path, caplog) -> None:
     work = Work(raising={"1", "4"})
     done = run(tmp_path / "p.jsonl", work)
     assert [p.status for p in done] == ["ok", "failed", "ok", "ok", "failed"]
     assert done[1].reason.startswith("ZeroDivisionError: item 1 (test_items.py:")
     assert done[1].references == ("gold 1",) and done[1].question == "q1"
     assert work.asked == [["0", "1"], ["0"], ["1"], ["2", "3"], ["4"]]
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.startswith("prediction stage: a batch of 2 raised (ZeroDivisionError: item 1 (")
 
 
 @pytest.mark.parametrize("error", [InputError("no weights: x"), RunError("401: the server refused the key")])

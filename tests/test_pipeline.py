@@ -150,6 +150,7 @@ class Judge(Rouge):
         return [{"rouge1": 1.0 if p.prediction else 0.0} for p in predictions]
 
 
+@pytest.mark.batch_raises
 def test_t21_failed_in_judging_and_empty_stay_in_the_mean(tmp_path: Path, monkeypatch) -> None:
     from graphcontext.generate.llm import LLMGenerator
 
@@ -187,6 +188,7 @@ def test_t49_a_metric_must_score_each_question(tmp_path: Path, monkeypatch, rows
         execute(config("metric=[rouge1]"), tmp_path, quiet=True)
 
 
+@pytest.mark.batch_raises
 def test_some_failed_answers_are_counted_and_retried(tmp_path: Path, monkeypatch) -> None:
     from graphcontext.generate.llm import LLMGenerator
 

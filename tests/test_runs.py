@@ -77,6 +77,7 @@ def test_a_run_is_found_by_the_beginning_of_its_name(run: Run, tmp_path: Path) -
         find("x", tmp_path)
 
 
+@pytest.mark.batch_raises
 def test_a_run_that_fails_stands_in_its_place(tmp_path: Path) -> None:
     def config(experiment: str) -> dict:
         return compose([f"experiment=tests/{experiment}", "dataset.limit=3"], config_dir=CONF).config

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from graphcontext.data.records import from_json, to_json
 from graphcontext.errors import GraphContextError, RunError, fault
 from graphcontext.files import append_lines, jsonl, read_lines, write_atomic
+
+_log = logging.getLogger(__name__)
 
 
 def run_items(
@@ -64,6 +67,7 @@ def _compute(compute: Callable[[list[Any]], list[Any]], batch: list[Any], cls: t
     except Exception as error:  # noqa: BLE001 - any component's fault becomes a counted failure below
         if len(batch) == 1:
             return [_failed(cls, batch[0], error)]
+        _say_one_by_one(f"{cls.__name__.lower()} stage", len(batch), error)
     records: list[Any] = []
     for item in batch:
         records += _compute(compute, [item], cls)
@@ -92,11 +96,17 @@ def score_items(
         if len(items) == 1:
             reason = fault(error)
             return [{"id": items[0][0].id, "status": "failed", "reason": reason, name: None}]
+        _say_one_by_one(f"metric {name}", len(items), error)
         return [line for item in items for line in score_items(name, score, [item])]
     if len(rows) != len(items) or any(name not in row for row in rows):
         raise RunError(f"metric {name} gave {len(rows)} scores for {len(items)} questions; one {name} each is needed")
     kept = [dict.fromkeys(row, 0.0) if p.status == "failed" else row for (_, p, _, _), row in zip(items, rows)]
     return [{"id": q.id, "status": p.status, **row} for (q, p, _, _), row in zip(items, kept)]
+
+
+def _say_one_by_one(what: str, n: int, error: Exception) -> None:
+    """Say that a batch raised: what only a batch meets would go unseen, since each of its items may pass."""
+    _log.warning("%s: a batch of %d raised (%s); computed one by one", what, n, fault(error))
 
 
 def _checked(records: list[Any], batch: list[Any], what: str) -> list[Any]:

@@ -32,7 +32,8 @@ def describe(known: dict[str, Any], n: int) -> list[str]:
         mend = "generator=none scores retrieval alone"
         lines.append(f"without gold answers, so 0 in metrics of answers: {count} ({mend})")
     if "lost" in known:
-        lines.append("answers: " + ", ".join(f"{label} {count}" for label, count in known["lost"].items()))
+        lines.append("questions: " + ", ".join(f"{label} {count}" for label, count in known["lost"].items()))
+        lines.append(f"gold passages: {known['gold_passages']} of {known['n_passages']} a question")
     for reason, count in sorted(known.get("reasons", {}).items()):
         lines.append(f"{reason}: {count} of {n} questions")
     return lines
@@ -48,13 +49,14 @@ def _kinds(reason: str | None) -> list[str]:
 
 
 def lost(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return how many answers are right, and where the others were lost, if that was scored (metric ``right``)."""
-    if not rows or "right" not in rows[0]:
+    """Return how many questions are answered, and where the others were lost, if that was scored (``answered``)."""
+    if not rows or "answered" not in rows[0]:
         return {}
-    counts = {"right": sum(row["right"] == 1 for row in rows)}
+    counts = {"answered": sum(row["answered"] == 1 for row in rows)}
     counts |= {label: sum(row.get(f"lost_{kind}") == 1 for row in rows) for kind, label in LABELS.items()}
     n_failed = len(rows) - sum(counts.values())
-    return {"lost": counts | ({"failed": n_failed} if n_failed else {})}
+    gold = sum(row.get("gold_passages", 0) for row in rows) / len(rows)
+    return {"lost": counts | ({"failed": n_failed} if n_failed else {}), "gold_passages": round(gold, 2)}
 
 
 def facts(job: Any) -> dict[str, Any]:

@@ -153,7 +153,13 @@ def test_rescaled_equals_bert_score_with_a_baseline(tiny, tmp_path):
     ours = score(BERTScore(tiny, None, 2, rescaled=True, baseline=BASELINE, batch_size=4), *TEXTS)
     for row, *expected in zip(ours, f1.tolist(), p.tolist(), r.tolist(), strict=True):
         assert list(row) == ["bertscore_f1_rescaled", "bertscore_p_rescaled", "bertscore_r_rescaled"]
-        assert list(row.values()) == pytest.approx(expected, abs=5e-6)
+        assert list(row.values()) == pytest.approx([max(0.0, x) for x in expected], abs=5e-6)
+
+
+def test_no_answer_scores_below_one_that_failed(tiny):
+    high = {"layer": 2, "precision": 0.999, "recall": 0.999, "f1": 0.999}
+    rows = score(BERTScore(tiny, None, 2, True, high), ("install foo", "other words"), ("", "gold"))
+    assert [set(row.values()) for row in rows] == [{0.0}, {0.0}]
 
 
 def test_t18_rescaling_moves_chance_to_zero_and_an_empty_side_stays_there(tiny):
@@ -194,7 +200,7 @@ def test_t18_without_a_baseline_of_the_model_and_layer_rescaling_is_refused():
 def test_t18_the_shipped_baseline_is_bert_scores_and_stands_in_the_signature():
     config = compose(["metric=[bertscore_f1_rescaled]", "scale=paper"]).config["metric"]["bertscore_f1_rescaled"]
     metric = instantiate(config, "metric")
-    assert metric.signature.endswith("|L17|no-idf|rescaled by 0.83122575|bert-score 0.3.13")
+    assert metric.signature.endswith("|L17|no-idf|rescaled by 0.83122575, at least 0|bert-score 0.3.13")
     bert_score = pytest.importorskip("bert_score")
     file = Path(bert_score.__file__).parent / "rescale_baseline" / "en" / "roberta-large.tsv"
     rows = [line.split(",") for line in file.read_text().splitlines()]

@@ -39,14 +39,15 @@ class BERTScore:
 
     Raw values are high for any two texts: unrelated English ones score about .83 under roberta-large. With
     ``rescaled`` each becomes (x − b) / (1 − b), with b the package's mean over random pairs of texts under that
-    model and layer: 0 says no more alike than chance, and less than that is below 0. An empty side stays 0.
+    model and layer, and at least 0: no more alike than chance. So no answer scores below an empty or failed one.
 
     Emits ``bertscore_f1``, ``bertscore_p`` and ``bertscore_r`` per question, or the same names with ``_rescaled``
     after them. The two metrics of one answer encode it once.
 
     Differs from bert-score: padding is never a match (there a token whose every cosine is negative scores 0
     in a padded batch), and P and R are of the reference with the best F1 rather than each the best of its
-    own. RoBERTa's blank before the first word is kept; bert-score 0.3.13 loses it under transformers 5.
+    own. Rescaled values below 0 are 0. RoBERTa's blank before the first word is kept; bert-score 0.3.13 loses it
+    under transformers 5.
 
     Args:
         model: hub name, local folder, or embedded name such as ``minilm``.
@@ -95,7 +96,8 @@ class BERTScore:
     @classmethod
     def identity(cls, config: dict[str, Any]) -> dict[str, str]:
         """Return the facts that name the weights in a cache key."""
-        return models.identity(config["model"], config["revision"])
+        floor = {"floor": "0"} if config.get("rescaled") else {}
+        return models.identity(config["model"], config["revision"]) | floor
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -106,7 +108,8 @@ class BERTScore:
     def signature(self) -> str:
         """Model with the first digits of its hash, layer, weighting and rescaling, as sacrebleu has it."""
         weights = models.signature(self.model, self.revision)
-        rescaling = f"rescaled by {self.baseline['f1']}" if self.rescaled and self.baseline else "no-rescale"
+        is_rescaled = self.rescaled and self.baseline
+        rescaling = f"rescaled by {self.baseline['f1']}, at least 0" if is_rescaled else "no-rescale"
         return f"{self.names[0]}|{weights}|L{self.num_layers}|no-idf|{rescaling}|{REFERENCE}"
 
     def score(
@@ -130,10 +133,10 @@ class BERTScore:
         return [dict(zip(self.names, self._rescale(values), strict=True)) for values in rows]
 
     def _rescale(self, values: tuple[float, ...]) -> tuple[float, ...]:
-        """Return F1, precision and recall as this metric gives them; zeros are an empty side's, and stay."""
-        if not self.rescaled or self.baseline is None or not any(values):
+        """Return F1, precision and recall as this metric gives them."""
+        if not self.rescaled or self.baseline is None:
             return values
-        return tuple((x - self.baseline[v]) / (1 - self.baseline[v]) for x, v in zip(values, VALUES))
+        return tuple(max(0.0, (x - self.baseline[v]) / (1 - self.baseline[v])) for x, v in zip(values, VALUES))
 
 
 class _Encoder:
