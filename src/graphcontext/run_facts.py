@@ -62,7 +62,8 @@ def lost(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def facts(job: Any) -> dict[str, Any]:
     """Return what must stand under a number: pool size, graph, fall-backs, cut units, extraction faults."""
     n_tokens = sum(c.n_tokens for c in job.contexts)
-    said = [*job.contexts, *(p for p in job.predictions if p.status == "ok")]
+    said = [*job.contexts, *(r for r in job.rankings if r.status != "failed")]
+    said += [p for p in job.predictions if p.status == "ok"]
     found: dict[str, Any] = {
         "n_passages": sum(len(c.passages) for c in job.data.corpora.values()),
         "fallbacks": dict(Counter(r.fallback for r in job.rankings if r.fallback)),

@@ -1,6 +1,5 @@
 """PageRank retrieval: what it finds that cosine does not, and its two counted fall-backs."""
 
-import logging
 
 import numpy as np
 import pytest
@@ -108,11 +107,11 @@ def test_a_graph_that_does_not_fit_is_named():
         PPR(Angles()).retrieve(ask(pool, 3), corpora, graphs)
 
 
-def test_stopping_at_max_iter_is_logged_once(caplog):
+def test_stopping_at_max_iter_is_marked():
     pool, corpora, graphs = setting(0, 10, 20)
-    with caplog.at_level(logging.WARNING):
-        PPR(Angles(), max_iter=2).retrieve(ask(pool, 3, 5), corpora, graphs)
-    assert [r.getMessage() for r in caplog.records] == ["PageRank: 2 of 2 questions stopped at max_iter=2"]
+    rankings = PPR(Angles(), max_iter=2).retrieve(ask(pool, 3, 5), corpora, graphs)
+    assert [r.reason for r in rankings] == ["PageRank stopped at max_iter=2"] * 2
+    assert [r.reason for r in PPR(Angles()).retrieve(ask(pool, 3, 5), corpora, graphs)] == [None, None]
 
 
 def test_values_out_of_range_are_refused():

@@ -16,7 +16,7 @@ Differs from networkx:
       distance to the solution is below ``tol``. networkx starts uniform and stops at ‖Δ‖₁ < N·tol, which at
       50,000 nodes is an error of 0.14; ``convergence="networkx"`` does that, to be compared with the paper.
     * A query without edges has the solution 0 on every node; networkx leaves there what its start had.
-    * After ``max_iter`` steps the last vector is returned and counted, where networkx raises.
+    * After ``max_iter`` steps the last vector is returned and marked, where networkx raises.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,6 @@ from graphcontext.graph.cosine import nearest, query_edges, unit_rows
 from graphcontext.graph.pagerank import PowerIteration, pagerank_blocks
 from graphcontext.retrieve.by_corpus import best, by_corpus, checked_count, empty, scored
 
-_log = logging.getLogger(__name__)
 _DECIMALS = 12  # equal scores of symmetric nodes differ in the last bits; below this they tie
 
 
@@ -41,7 +40,8 @@ class PPR:
         Two cases that the paper leaves undefined. A question without a neighbour has PageRank 0 everywhere:
         it gets the cosine ranking, ``fallback="cosine"``. Where fewer than ``top_k`` passages can be
         reached, the rest are the nearest by cosine with their PageRank score, 0, and
-        ``fallback="cosine_fill"``. On large graphs (see :data:`graphcontext.graph.pagerank.LARGE`) scores
+        ``fallback="cosine_fill"``. Where ``max_iter`` steps do not reach ``tol``, the last scores are taken and
+        ``reason`` says so. On large graphs (see :data:`graphcontext.graph.pagerank.LARGE`) scores
         that differ by less than ``tol`` are not told apart.
     """
 
@@ -85,27 +85,22 @@ class PPR:
         pool = unit_rows(self.encoder.encode([p.match_text for p in corpus.passages], kind="passage"))
         edges = query_edges(vectors, pool, graph.facts["threshold"], graph.facts.get("weighted", False))
         top: list[tuple[np.ndarray, np.ndarray]] = []
-        n_open = 0
+        is_open: list[bool] = []
         for block in pagerank_blocks(graph, edges, self.iteration):
             top.extend(best(np.round(scores, _DECIMALS), self.top_k) for scores in block.scores)
-            n_open += int((~block.has_converged).sum())
-        if n_open:
-            _log.warning(
-                "PageRank: %d of %d questions stopped at max_iter=%d",
-                n_open,
-                len(questions),
-                self.iteration.max_iter,
-            )
+            is_open.extend(~block.has_converged)
         wanted = min(self.top_k, len(pool))
         short = [row for row, (indices, _) in enumerate(top) if len(indices) < wanted]
         # of 2k nearest at most k are ranked already, so k are left to fill with
         neighbours = dict(
             zip(short, zip(*nearest(vectors[short], pool, 2 * wanted), strict=True), strict=True)
         )
-        return [
+        found = [
             self._complete(corpus, question, top[row], neighbours.get(row), wanted)
             for row, question in enumerate(questions)
         ]
+        reason = f"PageRank stopped at max_iter={self.iteration.max_iter}"
+        return [replace(r, reason=reason) if stopped else r for r, stopped in zip(found, is_open, strict=True)]
 
     def _complete(
         self,
