@@ -20,13 +20,14 @@ def lines(n: int) -> list[dict[str, object]]:
     return [line(k) for k in range(n)]
 
 
-def test_the_last_quarter_in_id_order_is_asked_from_the_answers_of_the_others(tmp_path):
+def test_the_last_quarter_by_hashed_id_is_asked_from_the_answers_of_the_others(tmp_path):
     result = lfrqa_dataset(write_jsonl(tmp_path / "a.jsonl", lines(12)), near_duplicate=1).load()
-    assert [q.id for q in result.questions] == [f"technology-forum-test-{n}" for n in (9, 10, 11)]  # 10 after 9
+    # the SHA-256 of "side", NUL and the id orders them 5 0 8 11 10 3 7 9 2 4 6 1
+    assert [q.id for q in result.questions] == [f"technology-forum-test-{n}" for n in (1, 4, 6)]
     asked = result.questions[0]
     assert (asked.text, asked.references) == (
-        "how to do task 9 on a phone?",
-        ("Open menu 9, choose entry 9, then confirm.",),
+        "how to do task 1 on a phone?",
+        ("Open menu 1, choose entry 1, then confirm.",),
     )
     (corpus,) = result.corpora.values()
     assert len(corpus.passages) == 9
@@ -34,7 +35,29 @@ def test_the_last_quarter_in_id_order_is_asked_from_the_answers_of_the_others(tm
     assert passage.match_text == "how to do task 0 on a phone?"
     assert passage.context_text.endswith("\n\nAnswer: Open menu 0, choose entry 0, then confirm.")
     assert passage.source.license == "Apache-2.0"
-    assert result.card["split"]["rule"] == "last quarter in id order" and result.card["split"]["why"] == "no dates"
+    assert result.card["split"]["rule"] == "last quarter in hashed id order"
+    assert result.card["split"]["why"] == "no dates"
+    assert result.card["questions of each kind"] == {"train": {"forum": 9}, "test": {"forum": 3}}
+
+
+def test_each_side_has_its_share_of_either_kind(tmp_path):
+    rows = [line(k, qid=f"technology-{'search' if k < 40 else 'forum'}-test-{k}") for k in range(160)]
+    path = write_jsonl(tmp_path / "a.jsonl", rows)
+    kinds = lfrqa_dataset(path, near_duplicate=1).load().card["questions of each kind"]
+    assert kinds == {"train": {"forum": 91, "search": 29}, "test": {"forum": 29, "search": 11}}
+    validation = [q.id for q in lfrqa_dataset(path, near_duplicate=1, side="validation").load().questions]
+    assert len(validation) == 12 and sum("search" in name for name in validation) == 2
+
+
+def test_t42_training_questions_that_share_a_document_with_a_test_question_leave_train(tmp_path):
+    rows = lines(12)
+    rows[5]["gold_doc_ids"] = [77, 4]  # as test question 4
+    path = write_jsonl(tmp_path / "a.jsonl", rows)
+    result = lfrqa_dataset(path, near_duplicate=1, side="train").load()
+    assert result.card["leak_guard"]["training questions that copy a test question"] == 1
+    titles = {p.title for corpus in result.corpora.values() for p in corpus.passages}
+    titles |= {question.text for question in result.questions}
+    assert len(titles) == 7 and rows[5]["question"] not in titles  # of 8, one is validation
 
 
 @pytest.mark.parametrize(
@@ -52,17 +75,17 @@ def test_what_is_matched_can_be_chosen(tmp_path, match, text):
 
 def test_t42_shared_documents_and_near_duplicates_leave_the_pool_and_are_counted(tmp_path):
     rows = lines(12)
-    rows[0]["gold_doc_ids"] = [77, 9]  # as scored question 9
-    rows[1]["gold_doc_ids"] = [77]  # shares one with row 0 only, which is not scored
-    rows[2]["question"] = "on a phone how to do task 10"  # the words of question 10
-    # 5 of 6 words of question 11's answer and one more: 5/7 = 0.71; then 6 of 7: 0.857
-    rows[3]["answer"] = "open menu 11 choose entry then now"
-    rows[4]["answer"] = "open menu 11 choose entry then confirm now"
-    rows[5]["question"] = "How to do TASK 9 on a phone"
+    rows[0]["gold_doc_ids"] = [77, 1]  # as scored question 1; scored are 1, 4 and 6
+    rows[5]["gold_doc_ids"] = [77]  # shares one with row 0 only, which is not scored
+    rows[2]["question"] = "on a phone how to do task 4"  # the words of question 4
+    # 6 of the 7 words of question 6's answer and one more: 6/8 = 0.75; then all 7 and one more: 7/8 = 0.875
+    rows[3]["answer"] = "open menu 6 choose entry then now"
+    rows[7]["answer"] = "open menu 6 choose entry then confirm now"
+    rows[8]["question"] = "How to do TASK 1 on a phone"
     result = lfrqa_dataset(write_jsonl(tmp_path / "a.jsonl", rows), near_duplicate=0.8).load()
     (corpus,) = result.corpora.values()
     pooled = {p.title for p in corpus.passages}
-    assert pooled == {rows[n]["question"] for n in (1, 3, 6, 7, 8)}
+    assert pooled == {rows[n]["question"] for n in (3, 5, 9, 10, 11)}
     assert result.card["leak_guard"] == {
         "own thread": 0,
         "duplicate by text": 1,
@@ -142,5 +165,7 @@ def test_absent_data_and_two_files(tmp_path, monkeypatch):
 def test_the_real_annotations(data_root, monkeypatch):
     monkeypatch.setenv("GRAPHCONTEXT_DATA", str(data_root))
     card = lfrqa_dataset(None).load().card
-    assert (card["read"]["questions"], card["scored_candidates"], card["pool"]) == (1400, 350, 1042)
-    assert card["leak_guard"]["shared gold document"] == 8 and card["leak_guard"]["near-duplicate"] == 0
+    assert (card["read"]["questions"], card["scored_candidates"], card["pool"]) == (1400, 350, 1027)
+    assert card["leak_guard"]["shared gold document"] == 22 and card["leak_guard"]["near-duplicate"] == 1
+    kinds = {"train": {"forum": 928, "search": 122}, "test": {"forum": 306, "search": 44}}
+    assert card["questions of each kind"] == kinds

@@ -5,6 +5,7 @@ The data set has document ids but no documents: its corpus is the answers of oth
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +26,10 @@ RULES = ("auto", "last_quarter")
 
 
 class LFRQA:
-    """Read an annotation file of LFRQA, cut it by id, and keep what answers a scored question out of the pool.
+    """Read an annotation file of LFRQA, cut it, and keep what answers a scored question out of the pool.
+
+    There are no dates, and ids of one length are mostly of one kind (forum or search): the cut goes by a hash of the
+    id, so that each side has its share of both. The card counts them.
 
     A pooled question is left out where it shares a gold document with a scored one, or is nearly the same: its
     question or its answer has at least ``near_duplicate`` of the words in common (Jaccard index of the word sets).
@@ -37,7 +41,7 @@ class LFRQA:
         license: for the card.
         limit: number of scored questions, None for all; never touches the pool.
         seed: the only seed that touches which questions are scored.
-        split: the rule of the cut: ``last_quarter`` in id order (there are no dates), which ``auto`` takes.
+        split: the rule of the cut: ``last_quarter`` in the order of hashed ids, which ``auto`` takes.
         side: the scored side: ``train``, ``validation`` or ``test``.
         match: what of a pooled question is retrieved on: ``question``, ``answer`` or ``question_answer``.
         near_duplicate: Jaccard index in (0, 1] from which a question or an answer is a copy.
@@ -47,7 +51,7 @@ class LFRQA:
         InputError: a value is not allowed.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     execution: ClassVar[frozenset[str]] = frozenset({"path", "plan"})
     selection: ClassVar[frozenset[str]] = frozenset({"limit", "seed"})
 
@@ -103,7 +107,7 @@ class LFRQA:
         kept: list[Item] = [item for item in items if item.answer]
         filtered = Filtered(tuple(kept), Counter({"no answer": len(items) - len(kept)}), prints)
         why = "no dates" if self.split == "auto" else f"dataset.split={self.split}"
-        sides = splits.last_quarter(kept, why)
+        sides = splits.last_quarter(kept, why, splits.by_hash)
 
         def guard(scored: Sequence[Item], candidates: Sequence[Item]) -> tuple[Sequence[Item], Counter[str]]:
             safe, taken = leaks.guard(scored, candidates, (), prints)
@@ -114,7 +118,8 @@ class LFRQA:
             taken.update({"shared gold document": len(safe) - len(apart), "near-duplicate": len(near)})
             return [item for item in apart if item.id not in near], taken
 
-        facts = {"name": self.name, "license": self.license}
+        kinds = {"train": _kinds(sides.train), "test": _kinds(sides.test)}
+        facts = {"name": self.name, "license": self.license, "questions of each kind": kinds}
         return load_side(Kept(path, facts, counts, filtered, sides, guard, self.match), side)
 
 
@@ -142,6 +147,12 @@ def _read(path: Path, license: str) -> tuple[list[Item], dict[int | str, frozens
         documents[item.id] = frozenset(row.list_of("gold_doc_ids", entry_id))
         items.append(item)
     return items, documents
+
+
+def _kinds(items: Sequence[Item]) -> dict[str, int]:
+    """Count forum and search questions, by their ids (``technology-forum-test-12``)."""
+    found = (re.search(r"-(forum|search)-", str(item.id)) for item in items)
+    return dict(sorted(Counter(kind[1] if kind else "other" for kind in found).items()))
 
 
 def _item(row: Row, license: str) -> Item:

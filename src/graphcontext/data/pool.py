@@ -30,7 +30,7 @@ class Kept:
 
     Args:
         path: what was read, for messages; its last part stands on the card.
-        facts: name, site (for links, empty for none) and license.
+        facts: name, site (for links, empty for none), license, and what else the card says first.
         counts: what was read, and what was left out while reading (:data:`graphcontext.data.card.READ`).
         filtered: what the filters kept and took.
         sides: the cut.
@@ -39,7 +39,7 @@ class Kept:
     """
 
     path: Path
-    facts: dict[str, str]
+    facts: dict[str, Any]
     counts: Counter[str]
     filtered: Filtered
     sides: splits.Sides[Item]
@@ -101,7 +101,7 @@ def _folds(kept: Kept, side: str) -> tuple[list[tuple[Sequence[Item], Sequence[I
     if side == "test":
         return [(kept.sides.test, kept.sides.train)], Counter()
     train, taken = kept.guard(kept.sides.test, kept.sides.train)
-    rest, validation = splits.hold_out(train)
+    rest, validation = splits.hold_out(train, kept.sides.order)
     even, odd = rest[::2], rest[1::2]
     pairs = [(validation, rest)] if side == "validation" else [(even, odd), (odd, even)]
     return pairs, Counter({"training questions that copy a test question": taken.total()})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -27,12 +27,13 @@ Item = TypeVar("Item", bound=Dated)
 
 @dataclass(frozen=True)
 class Sides(Generic[Item]):
-    """A data set cut in time; ``rule`` names the rule and ``why`` says why it was taken."""
+    """A data set cut in time, or as ``order`` says; ``rule`` names the rule and ``why`` says why it was taken."""
 
     train: tuple[Item, ...]
     test: tuple[Item, ...]
     rule: str
     why: str
+    order: Callable[[Iterable[Item]], list[Item]]
 
 
 def check_split(rule: str, side: str, rules: Sequence[str] = RULES) -> None:
@@ -90,6 +91,11 @@ def in_time(items: Iterable[Item]) -> list[Item]:
     return sorted(listed, key=lambda item: item.date) if all(item.date for item in listed) else listed
 
 
+def by_hash(items: Iterable[Item]) -> list[Item]:
+    """Return items in the order of a hash of their ids, for ids whose order says something of the question."""
+    return sorted(items, key=lambda item: hashlib.sha256(f"side\0{item.id}".encode()).digest())
+
+
 def by_years(
     items: Iterable[Item], train: Sequence[int], test: Sequence[int], least: int = LEAST
 ) -> Sides[Item] | None:
@@ -107,21 +113,25 @@ def by_years(
         return None
     held = f"{len(sides[0])} and {len(sides[1])}"
     why = f"both sides hold at least {least} kept questions ({held})" if least else f"dataset.split=years ({held})"
-    return Sides(*sides, f"years {_span(train)} / {_span(test)}", why)
+    return Sides(*sides, f"years {_span(train)} / {_span(test)}", why, in_time)
 
 
-def last_quarter(items: Iterable[Item], why: str) -> Sides[Item]:
-    """Cut off the last quarter in time order (at least one item of two or more) as the test side."""
-    ordered = in_time(items)
+def last_quarter(
+    items: Iterable[Item], why: str, order: Callable[[Iterable[Item]], list[Item]] = in_time
+) -> Sides[Item]:
+    """Cut off the last quarter in time order (at least one item of two or more), or in another, as the test side."""
+    ordered = order(items)
     n_test = max(1, len(ordered) // 4) if len(ordered) > 1 else 0
-    order = "time" if all(item.date for item in ordered) else "id"
+    name = "hashed id" if order is by_hash else "time" if all(item.date for item in ordered) else "id"
     cut = len(ordered) - n_test
-    return Sides(tuple(ordered[:cut]), tuple(ordered[cut:]), f"last quarter in {order} order", why)
+    return Sides(tuple(ordered[:cut]), tuple(ordered[cut:]), f"last quarter in {name} order", why, order)
 
 
-def hold_out(train: Sequence[Item]) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
-    """Return the training side without its last tenth in time order, and that tenth, which is validation."""
-    ordered = in_time(train)
+def hold_out(
+    train: Sequence[Item], order: Callable[[Iterable[Item]], list[Item]] = in_time
+) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+    """Return the training side without its last tenth in time order or another, and that tenth, for validation."""
+    ordered = order(train)
     n_validation = max(1, len(ordered) // 10) if len(ordered) > 1 else 0
     cut = len(ordered) - n_validation
     return tuple(ordered[:cut]), tuple(ordered[cut:])
