@@ -91,6 +91,26 @@ def test_further_answers_need_the_column_that_names_the_accepted_one(tmp_path):
     ]
 
 
+def test_a_blank_accepted_answer_is_none_and_a_missing_column_is_said(tmp_path):
+    rows = [row | {"AcceptedAnswerId": row["AnswerId"]} for row in lines(8)]
+    open_ = [csv_line(201, AcceptedAnswerId=""), csv_line(201, AnswerId="900", AcceptedAnswerId="")]
+    result = csv_dataset(write_csv(tmp_path / "a.csv", [*rows, *open_])).load()
+    assert (result.card["read"]["questions"], result.card["read"]["answers"], result.card["kept"]) == (9, 10, 8)
+    assert result.card["filters"]["no accepted answer"] == 1
+    without = csv_dataset(write_csv(tmp_path / "b.csv", lines(8))).load()
+    assert without.questions == csv_dataset(write_csv(tmp_path / "c.csv", rows)).load().questions
+    assert "assumed" not in result.card
+    assert without.card["assumed"] == "each answer is the accepted one (no column AcceptedAnswerId)"
+
+
+def test_rows_of_one_question_that_differ_in_the_accepted_answer_are_refused(tmp_path):
+    first, second = csv_line(1, AcceptedAnswerId=""), csv_line(1, AnswerId="900", AcceptedAnswerId="900")
+    assert "line 3: question 1 has an accepted answer here and none in its first row" in refusal(
+        write_csv(tmp_path / "a.csv", [first, second])
+    )
+    assert "line 3: question 1 has a second answer" in refusal(write_csv(tmp_path / "b.csv", [second, first]))
+
+
 @pytest.mark.parametrize("column", [c for c in CSV_COLUMNS if c != "Tags"])
 def test_a_missing_column_is_named(tmp_path, column):
     rows = [{("Ansver Body" if k == column == "AnswerBody" else k): v for k, v in row.items()} for row in lines(3)]

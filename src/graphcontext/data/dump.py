@@ -65,12 +65,14 @@ class Dump:
             left out while reading (``LEFT_OUT``).
         duplicates: pairs (duplicate, original) of question ids.
         tag_names: every tag of ``Tags.xml``, empty where the dump has none.
+        assumed: what the card must say was taken for granted, empty for nothing.
     """
 
     threads: dict[int, Thread]
     counts: Counter[str]
     duplicates: list[tuple[int, int]]
     tag_names: frozenset[str]
+    assumed: str = ""
 
 
 def read_dump(

@@ -23,7 +23,7 @@ Row = dict[str, str]
 
 
 def read_table(path: Path, years: frozenset[int] | None = None, tags: frozenset[str] | None = None) -> Dump:
-    """Read the questions of a CSV that have an accepted answer.
+    """Read the questions of a CSV that have an accepted answer: any answer, where no column says which is.
 
     Args:
         path: UTF-8 (with or without byte order mark) or UTF-16 with one; fields separated by comma, semicolon or tab.
@@ -38,6 +38,7 @@ def read_table(path: Path, years: frozenset[int] | None = None, tags: frozenset[
     seen: dict[int, bytes] = {}  # hash of the row by answer id: what doubles a row, and what contradicts one
     questions: dict[int, str | None] = {}  # why a question is left out, None where it is kept
     names: set[str] = set()
+    assumed = ""
     for where, row in rows(path, needs_tags=tags is not None):
         question_id = number_of(row, "QuestionId", where)
         if question_id not in questions:
@@ -46,10 +47,12 @@ def read_table(path: Path, years: frozenset[int] | None = None, tags: frozenset[
             names.update(split_tags(row.get("Tags", "")))
             if reason:
                 counts[reason] += 1
+        if "AcceptedAnswerId" not in row:
+            assumed = "each answer is the accepted one (no column AcceptedAnswerId)"
         if not row["AnswerId"]:
             continue
-        if questions[question_id] == UNANSWERED:
-            raise InputError(f"{where}: question {question_id} has an answer here and none in its first row")
+        if questions[question_id] == UNANSWERED and _is_accepted(row):
+            raise InputError(f"{where}: question {question_id} has an accepted answer here and none in its first row")
         answer_id = number_of(row, "AnswerId", where)
         if answer_id in seen:
             if seen[answer_id] != _hash(row):
@@ -62,7 +65,7 @@ def read_table(path: Path, years: frozenset[int] | None = None, tags: frozenset[
             _add(threads, question_id, answer_id, row, where)
     for thread in threads.values():
         thread.answers.sort(key=lambda answer: answer.id)
-    return Dump(threads, counts, [], frozenset(names))
+    return Dump(threads, counts, [], frozenset(names), assumed)
 
 
 def rows(path: Path, needs_tags: bool = False) -> Iterator[tuple[str, Row]]:
@@ -137,7 +140,7 @@ def _columns(path: Path, header: str, needs_tags: bool) -> tuple[list[str], str]
 
 
 def _reason(row: Row, years: frozenset[int] | None, tags: frozenset[str] | None, where: str) -> str | None:
-    if not row["AnswerId"]:
+    if not row["AnswerId"] or not _is_accepted(row):
         return UNANSWERED
     if not row["QuestionTitle"] or not row["QuestionBody"]:
         return "without title or body"
@@ -147,6 +150,11 @@ def _reason(row: Row, years: frozenset[int] | None, tags: frozenset[str] | None,
     if tags is not None and tags.isdisjoint(split_tags(row["Tags"])):
         return "other tags"
     return None
+
+
+def _is_accepted(row: Row) -> bool:
+    """Tell whether a row's question has an accepted answer: where the column is there, its cell is not blank."""
+    return row.get("AcceptedAnswerId", "assumed") != ""
 
 
 def _add(threads: dict[int, Thread], question_id: int, answer_id: int, row: Row, where: str) -> None:

@@ -153,6 +153,7 @@ class StackExchange:
             return leaks.guard(scored, candidates, dump.duplicates, filtered.prints)
 
         facts = {"name": self.name, "site": site, "license": self.license}
+        facts |= {"assumed": dump.assumed} if dump.assumed else {}
         return load_side(Kept(path, facts, dump.counts, filtered, sides, guard), side)
 
     def _read(self, path: Path) -> tuple[Dump, Filtered, splits.Sides[Item]]:

@@ -19,8 +19,9 @@ class StackExchangeCSV(StackExchange):
 
     Needed columns, in any order and case: QuestionId, QuestionTitle, QuestionBody, AnswerId, AnswerBody. Read where
     they are there: Tags, CreationDate, OwnerDisplayName, ContentLicense, AnswerOwnerDisplayName, AnswerScore (or
-    Score), and AcceptedAnswerId, which says which of several rows of a question holds the accepted answer. Other
-    columns are ignored. Without CreationDate the data set is cut by id.
+    Score), and AcceptedAnswerId, which says which of several rows of a question holds the accepted answer; where it is
+    blank, none is, and the question is left out as in a dump. Without that column each answer is taken for accepted,
+    and the card says so. Other columns are ignored. Without CreationDate the data set is cut by id.
 
     Args:
         path: the CSV, or a folder with one CSV; None for ``stackoverflow_cli`` below ``GRAPHCONTEXT_DATA``.
