@@ -30,6 +30,13 @@ def test_gcg_t1_is_the_card_of_its_data_set(tmp_path: Path) -> None:
     assert counts["scored_candidates"] >= 24 and counts["pool"] > 100 and counts["kept"] >= counts["pool"] + 24
     assert all(c["status"] == "stand-in" and c["reported"] is None for c in table["cells"])
 
+    assert "test use" not in made.markdown
+    api.run("experiment=gcg/answerbot", "retriever=bm25", "dataset.limit=2", "metric=[rouge1]", root=tmp_path)
+    made = api.table("gcg/t1", root=tmp_path)
+    assert "\ntest use: 1 distinct configs were scored on this test set so far" in made.markdown
+    notes = json.loads(made.path.with_suffix(".json").read_text())["footnotes"]
+    assert any(note.startswith("cqa_sample: test use: 1 distinct") for note in notes)
+
     times = [made.path.with_suffix(end).stat().st_mtime_ns for end in (".md", ".json")]
     assert api.table("gcg/t1", root=tmp_path).markdown == made.markdown
     assert [made.path.with_suffix(end).stat().st_mtime_ns for end in (".md", ".json")] == times

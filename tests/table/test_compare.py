@@ -52,6 +52,23 @@ def test_nearness_to_the_reported_number(value, ci95, reported, expected):
     assert status(value, ci95, reported) == expected
 
 
+@pytest.mark.parametrize(
+    ("n", "reported", "expected"),
+    [
+        (None, 58, "underpowered"),
+        (1, 58, "underpowered"),
+        (7, 58, "underpowered"),  # 3/7 of the items may lose: from 57 up
+        (8, 58, "off"),  # 3/8: from 62 up; with the 2 that are close, from 60
+        (200, 58, "off"),
+        (1, 100.4, "ok"),
+        (1, 98, "close"),
+    ],
+)
+def test_an_interval_without_width_is_as_wide_as_three_in_n(n, reported, expected):
+    percent = Tolerance(digits=0, unit="percent")
+    assert cell_status(100.0, (100.0, 100.0), reported, percent, USUAL, n) == expected
+
+
 def test_tolerance_is_on_the_unit_scale_and_digits_in_the_papers_unit():
     percent = Tolerance(close=0.02, digits=1, unit="percent")
     assert status(23.04, (10.0, 40.0), 23.0, percent) == "ok"

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from graphcontext import test_use
 from graphcontext.component import locate
 from graphcontext.config import Composed
 from graphcontext.data.card import card_markdown, escaped
@@ -39,7 +40,8 @@ def make(wish: expand.Request, config_dir: str | None, root: Path, quiet: bool) 
         scale = composed.config["scale"]["name"]
         stands = [wish.spec.datasets[d] for d in column.stands_for if d != column.dataset]
         try:
-            card = Pipeline(composed.config, Workspace(Store(root / "store"))).data().card
+            pipeline = Pipeline(composed.config, Workspace(Store(root / "store")))
+            card = pipeline.data().card
         except MissingDataError as error:
             if wish.suffix:  # the user named the data set
                 raise
@@ -51,6 +53,9 @@ def make(wish: expand.Request, config_dir: str | None, root: Path, quiet: bool) 
         if stands:
             notes.append(f"dataset: {column.dataset} stands in for {', '.join(stands)}")
             parts += [f"stands in for {escaped(', '.join(stands))}", ""]
+        if used := test_use.sentence(root, [pipeline.keys.corpus]):
+            notes.append(f"{column.dataset}: {used}")
+            parts += [used, ""]
         status = "stand-in" if stands or not column.stands_for else "not reported"
         cells += [
             Cell(key, column.dataset, "count", value=float(card[key]), n=card[key], status=status) for key in COUNTS

@@ -156,12 +156,15 @@ class Made:
 
 
 def best_rows(cells: Iterable[Cell], higher_is_better: bool = True) -> set[str]:
-    """Return the rows to print bold: the best of one data set and metric, only where p_holm < .05.
+    """Return the rows to print bold: the best of one data set and metric, only where better than the baseline, p < .05.
 
-    The baseline has no p of its own and is never bold; neither is a best value that may be chance.
+    The baseline has no p of its own and is never bold; neither is a best value that may be chance, nor the only one
+    where it is worse than what it is tested against (a win rate below 50 %).
     """
     measured = [cell for cell in cells if cell.value is not None]
     if not measured:
         return set()
     best = (max if higher_is_better else min)(cell.value for cell in measured)
-    return {c.row for c in measured if c.value == best and c.p_holm is not None and c.p_holm < 0.05}
+    ahead = 1 if higher_is_better else -1
+    tested = (c for c in measured if c.p_holm is not None and c.diff is not None)
+    return {c.row for c in tested if c.value == best and c.diff * ahead > 0 and c.p_holm < 0.05}

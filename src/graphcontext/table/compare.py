@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -86,6 +87,7 @@ def cell_status(
     reported: Reported,
     tolerance: Tolerance,
     circumstances: Circumstances,
+    n: int | None = None,
 ) -> str:
     """Return a cell's status, the first of these that applies.
 
@@ -101,8 +103,10 @@ def cell_status(
 
     Args:
         value: ours, in the paper's unit; None without a run.
-        ci95: our interval, in the paper's unit.
+        ci95: our interval, in the paper's unit. Where all items are equal the bootstrap gives it no width: as many as
+            3 in n may then be otherwise (rule of three, Hanley and Lippman-Hand 1983), by 1 on the 0–1 scale.
         reported: the paper's.
+        n: items; None where nothing is known of how far an interval without width is from the truth.
     """
     if circumstances.not_run is not None:
         return f"not run ({circumstances.not_run})"
@@ -116,6 +120,9 @@ def cell_status(
     if not numbers:
         return "not reported"
     order = ("ok", "close", "underpowered", "off")
+    if ci95[0] == ci95[1]:
+        spread = 3 / n * unit_factor(tolerance.unit) if n else math.inf
+        ci95 = (value - spread, value + spread)
     return max((_nearness(value, ci95, number, tolerance) for number in numbers), key=order.index)
 
 
@@ -208,5 +215,5 @@ def _cell(
         diff_ci95 = (difference.low * factor, difference.high * factor)
         known |= {"baseline": baseline, "diff": difference.diff * factor, "diff_ci95": diff_ci95}
         known |= {"p": difference.p, "p_holm": p_holm, "family": family}
-    status = cell_status(value, ci95, place.reported, tolerance, place.circumstances)
+    status = cell_status(value, ci95, place.reported, tolerance, place.circumstances, known.get("n"))
     return Cell(**known, value=value, ci95=ci95, status=status)

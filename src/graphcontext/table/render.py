@@ -147,12 +147,15 @@ def escape_markdown(words: str) -> str:
 
 def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], n_left: int = 1) -> str:
     """Return a Markdown table padded to equal width: ``n_left`` columns left, the others right; texts are escaped."""
-    lines = [list(heads), *map(list, rows)]
-    widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(heads))]
-    sides = ["<"] * n_left + [">"] * (len(heads) - n_left)
+    return "\n".join(_aligned([heads, *rows], ["<"] * n_left + [">"] * (len(heads) - n_left)))
+
+
+def _aligned(lines: Sequence[Sequence[str]], sides: Sequence[str]) -> list[str]:
+    """Return the lines of a Markdown table padded to equal width, the first one its heads; sides: ``<`` or ``>``."""
+    widths = [max(3, *map(len, column)) for column in zip(*lines)]
     rule = [":" + "-" * (w - 1) if s == "<" else "-" * (w - 1) + ":" for w, s in zip(widths, sides)]
-    lines.insert(1, rule)
-    return "\n".join("| " + " | ".join(f"{v:{s}{w}}" for v, s, w in zip(line, sides, widths)) + " |" for line in lines)
+    shown = [lines[0], rule, *lines[1:]]
+    return ["| " + " | ".join(f"{v:{s}{w}}" for v, s, w in zip(line, sides, widths)) + " |" for line in shown]
 
 
 def _block(result: TableResult, column: Column, metric: Measure, notes: text.Notes) -> str:
@@ -186,12 +189,7 @@ def _lines(
             values[-1] = escape_markdown(values[-1])
         table.append([escape_markdown(row.label), *values])
     kept = [i for i in range(len(HEADINGS)) if i == 0 or any(line[i] for line in table[1:])]
-    widths = [max(3, *(len(line[i]) for line in table)) for i in kept]
-    sides = ["<" if HEADINGS[i] in LEFT else ">" for i in kept]
-    rule = [":" + "-" * (w - 1) if s == "<" else "-" * (w - 1) + ":" for w, s in zip(widths, sides)]
-    shown = [[line[i] for i in kept] for line in table]
-    shown.insert(1, rule)
-    return ["| " + " | ".join(f"{value:{s}{w}}" for value, s, w in zip(line, sides, widths)) + " |" for line in shown]
+    return _aligned([[line[i] for i in kept] for line in table], ["<" if HEADINGS[i] in LEFT else ">" for i in kept])
 
 
 def _values(result: TableResult, column: Column, cell: Cell, bold: bool) -> list[str]:
