@@ -137,6 +137,16 @@ def test_a_tree_of_ones_own_name(tmp_path: Path) -> None:
     assert check(["graph=near_titles"], str(conf)) is None
 
 
+def test_a_folder_named_as_the_templates_words_keeps_its_name() -> None:
+    conf = "example/NAME/Example/conf"
+    new.create("retriever", "my_longest", conf)
+    yaml = (Path(conf) / "retriever" / "my_longest.yaml").read_text()
+    assert f"--config-dir {conf} retriever=my_longest" in yaml and "my_longest.MyLongest" in yaml
+    assert new.next_steps("retriever", "my_longest", conf)[-1] == (
+        f"graphcontext run --config-dir {conf} retriever=my_longest"
+    )
+
+
 WRONG = {
     "no words": ([], "new needs GROUP and NAME, got none"),
     "no name": (["retriever"], "new needs GROUP and NAME"),

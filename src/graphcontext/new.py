@@ -135,5 +135,5 @@ def _option(group: str, name: str, conf: str) -> str:
 def _named(text: str, name: str, conf: str) -> str:
     """Return a template with the user's names in it: ``my_ppr`` and, of its class, ``MyPpr``."""
     camel = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
-    text = text.replace("CONFDIR", conf).replace("NAME", name)
-    return re.sub(r"\bexample\b", name, re.sub(r"\bExample\b", camel, text))
+    words = {"CONFDIR": conf, "NAME": name, "Example": camel, "example": name}
+    return re.sub(r"CONFDIR|NAME|\b[Ee]xample\b", lambda found: words[found[0]], text)
