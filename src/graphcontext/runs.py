@@ -87,6 +87,10 @@ class Run:
         rows = self._lines("scores.jsonl")
         return {r["id"]: {k: v for k, v in r.items() if k not in ("id", "status", "reason")} for r in rows}
 
+    def failed(self) -> set[str]:
+        """Return the items whose scores say nothing: without an answer, or a metric gave none; they score 0."""
+        return {row["id"] for row in self._lines("scores.jsonl") if row.get("status") == "failed"}
+
 
 def execute(config: dict[str, Any], root: Path | str = ".", quiet: bool = False) -> Run:
     """Run one config: compute the stages that the store lacks and write the run folder.

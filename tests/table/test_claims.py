@@ -47,10 +47,12 @@ def tree(folder: Path, *claims: str, text: str | None = None) -> str:
     return str(conf)
 
 
-def run(folder: Path, name: str, scores: list[float], metric: str = "rouge1", question: str = "what") -> str:
+def run(
+    folder: Path, name: str, scores: list[float], metric: str = "rouge1", question: str = "what", failed: int = 0
+) -> str:
     path = folder / "runs" / name
     path.mkdir(parents=True, exist_ok=True)
-    rows = [{"id": str(i), metric: value} for i, value in enumerate(scores)]
+    rows = [{"id": str(i), "status": "failed" if i < failed else "ok", metric: v} for i, v in enumerate(scores)]
     asked = [{"id": str(i), "text": f"{question} {i}", "corpus_id": "c"} for i in range(len(scores))]
     (path / "scores.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     (path / "questions.jsonl").write_text("".join(json.dumps(r) + "\n" for r in asked))
@@ -141,6 +143,25 @@ def test_a_fall_back_is_said_beside_the_verdict(tmp_path: Path) -> None:
     assert (found.verdict, found.reason) == ("supported", "most questions fell back: other")
 
 
+@pytest.mark.parametrize("right", ["{row: base}", "{value: 0.5}"])
+@pytest.mark.parametrize(
+    ("n", "failed", "verdict", "reason"),
+    [
+        (8, 8, "not tested", "8 of 8 items failed"),  # a server that answers 503 contradicts nothing
+        (20, 3, "not tested", "3 of 20 items failed"),
+        (20, 2, "supported", "2 of 20 items failed; most questions fell back: other"),
+    ],
+)
+def test_items_that_failed_are_said_and_many_of_them_test_nothing(
+    tmp_path: Path, right: str, n: int, failed: int, verdict: str, reason: str
+) -> None:
+    scores = [0.0] * failed + [1.0] * (n - failed)
+    fallen = cell("other", run(tmp_path, "a", scores, failed=failed), "fallback")
+    table(tmp_path, fallen, cell("base", run(tmp_path, "b", [0.2] * n)))
+    [found] = judged(tmp_path, tree(tmp_path, claim(right=right)))
+    assert (found.verdict, found.reason) == (verdict, reason)
+
+
 def test_data_sets_limit_a_claim(tmp_path: Path) -> None:
     table(tmp_path, cell("other", run(tmp_path, "a", WINS)), cell("base", run(tmp_path, "b", [0.0] * 8)))
     conf = tree(tmp_path, claim() + "    dataset: unix\n")
@@ -154,10 +175,32 @@ def test_data_sets_limit_a_claim(tmp_path: Path) -> None:
 
 def test_each_file_of_a_table_is_judged_and_named(tmp_path: Path) -> None:
     cells = (cell("other", run(tmp_path, "a", WINS)), cell("base", run(tmp_path, "b", [0.0] * 8)))
-    for name in ("tiny", "tiny@mine+dataset.limit=8", "tinysize"):
-        table(tmp_path, *cells, name=name)
+    fewer = (cell("other", run(tmp_path, "c", WINS[:7])), cell("base", run(tmp_path, "d", [0.0] * 7)))
+    table(tmp_path, *cells)
+    for name in ("tiny@mine+dataset.limit=7", "tiny@twice", "tinysize"):
+        table(tmp_path, *fewer, name=name)
     found = judged(tmp_path, tree(tmp_path, claim()))
-    assert [v.column for v in found] == ["Sample", "Sample+dataset.limit=8"]
+    assert [v.column for v in found] == ["Sample", "@mine+dataset.limit=7"]  # @twice holds what @mine does
+    assert [v.p_holm for v in found] == pytest.approx([2 / 256, 2 / 128])  # two families
+    more = cell("extract", run(tmp_path, "e", WINS))
+    table(tmp_path, *cells, more, name="tiny@more")
+    found = judged(tmp_path, tree(tmp_path, claim(right="{row: [base, extract]}")))
+    tested = [(v.right, v.column) for v in found if v.verdict != "not tested"]
+    assert tested == [("base", "Sample"), ("base", "@mine+dataset.limit=7"), ("extract", "@more")]
+
+
+def test_a_data_set_that_stands_in_and_was_chosen_too_is_one_data_set(tmp_path: Path) -> None:
+    cells = (cell("other", run(tmp_path, "a", WINS)), cell("base", run(tmp_path, "b", [0.0] * 8)))
+    table(tmp_path, *cells)
+    chosen = [{"id": "cqa_sample", "label": "Sample", "paper": []}]
+    table(tmp_path, *cells, name="tiny@cqa_sample", columns=chosen)
+    conf = tree(tmp_path, claim())
+    [found] = judged(tmp_path, conf)
+    assert (found.column, found.p_holm) == ("Sample", found.p)
+    other = (cell("other", run(tmp_path, "c", WINS[:7])), cell("base", run(tmp_path, "d", [0.0] * 7)))
+    table(tmp_path, *other, name="tiny@cqa_sample", columns=chosen)  # same label, other runs: a family of its own
+    found = judged(tmp_path, conf)
+    assert [(v.column, v.p_holm == v.p) for v in found] == [("Sample", True), ("@cqa_sample", True)]
 
 
 # -- why not -------------------------------------------------------------------------------------
@@ -213,7 +256,7 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "verdict", "reason"),
     [
-        ("0.5", "supported", ""),
+        ("0.5", "supported", "most questions fell back: other"),
         ("0.4", "not tested", "tests/tiny tests rouge1 against 0.5"),
     ],
 )
@@ -221,11 +264,11 @@ def test_a_table_of_ratings_carries_its_test(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, verdict: str, reason: str
 ) -> None:
     monkeypatch.setattr("graphcontext.table.verdicts.CARRIED", ("scores",))
-    carried = cell("other", "a", value=0.75, diff=0.25, diff_ci95=[0.1, 0.4], p=0.01, n=20)
+    carried = cell("other", "a", "fallback", value=0.75, diff=0.25, diff_ci95=[0.1, 0.4], p=0.01, n=20)
     table(tmp_path, carried, cell("base", "b", p=None))
     [found] = judged(tmp_path, tree(tmp_path, claim(right=f"{{value: {value}}}")))
     assert (found.verdict, found.reason) == (verdict, reason)
-    if not reason:
+    if verdict == "supported":
         assert (found.n, found.p_holm, found.diff) == (20, 0.01, pytest.approx(0.25))
     [untested] = judged(tmp_path, tree(tmp_path, claim(left="{table: tests/tiny, row: base, metric: rouge1}")))
     assert untested.reason == "tests/tiny does not test rouge1 against that"
@@ -313,7 +356,8 @@ def test_the_shipped_claims_are_sound(name: str) -> None:
 def test_what_the_papers_table_says_of_its_statements() -> None:
     claims = load_claims("gcg")
     counted = {c.id: [a.agrees for a in reported(c, claims.specs)] for c in claims.claims}
-    assert all(counted["best_of_all"]) and len(counted["best_of_all"]) == 2 * 2 * 7
+    assert all(counted["best_of_all"]) and len(counted["best_of_all"]) == 2 * 2 * 11  # every other row of Table 3
+    assert counted["raters_prefer_it"] == [True] * 3
     # AnswerBot's FactSumm .578 .583 .642 against GenQA's .551 .427 .662 and TechSumBot's .580 .563 .655
     assert counted["answerbot_facts"] == [True, True, False, False, True, False]
     assert counted["bge_over_sbert"] == []  # Table 4 is lost

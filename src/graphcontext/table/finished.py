@@ -36,12 +36,21 @@ class Finished:
         return self.cell(same[1], column, metric) if same and same[1] != row else cell
 
     def columns(self) -> list[tuple[str, str, tuple[str, ...]]]:
-        """Return (id, label with the overrides of the file's name, the paper's columns it stands for) of each."""
+        """Return (id, label, the paper's columns it stands for) of each; where the file's name has an ``@``, it is the
+        label (two files' columns never have one label), else the overrides of the name follow the data set's.
+        """
         listed = self.data.get("columns") or [
             {"id": column, "label": column} for column in dict.fromkeys(cell["column"] for cell in self.data["cells"])
         ]
-        _, plus, overrides = self.variant.partition("+")
-        return [(c["id"], f"{c['label']}{plus}{overrides}", tuple(c.get("paper") or ())) for c in listed]
+        own = self.variant.startswith("@")
+        names = [self.variant if own else f"{c['label']}{self.variant}" for c in listed]
+        return [(c["id"], name, tuple(c.get("paper") or ())) for name, c in zip(names, listed)]
+
+    def measured(self, column: str) -> set[tuple[Any, ...]]:
+        """Return what is known of a column: row, metric, run, value and n of each cell that holds a number."""
+        keys = ("row", "metric", "run", "value", "n")
+        cells = (cell for cell in self.data["cells"] if cell["column"] == column and cell["value"] is not None)
+        return {tuple(cell.get(key) for key in keys) for cell in cells}
 
 
 def finished(root: Path, scale: str, table: str) -> list[Finished]:

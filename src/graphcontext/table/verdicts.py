@@ -24,6 +24,7 @@ from graphcontext.table.scores import SEED
 
 VERDICTS = ("supported", "contradicted", "inconclusive", "not tested")
 LEVEL = 0.05
+MOST_FAILED = 0.1  # share of the items; a test over more of them would compare failures
 CARRIED = ("ratings",)  # kinds of tables whose cells carry the test themselves: it is not of a run's scores
 
 
@@ -34,11 +35,12 @@ class Verdict:
     Args:
         claim: its id.
         left, right: rows, or the number that the left one is compared with.
-        column: the data set, with the overrides that the table's file is named by; empty where no table is there.
+        column: the data set as the table's file names it (``t3@my_site``: ``@my_site``), with the overrides in that
+            name; empty where no table is there.
         metric: its name.
         verdict: ``supported`` (the difference has the stated sign, p_holm < .05), ``contradicted`` (the other
             sign, p_holm < .05), ``inconclusive``, or ``not tested``.
-        reason: why it is not tested, or what to read the verdict with (a fall-back).
+        reason: why it is not tested, or what to read the verdict with (a fall-back, items that failed).
         n: shared items.
         left_value, right_value: means over the shared items.
         diff, diff_ci95: left − right and its 95 % bootstrap interval.
@@ -98,7 +100,7 @@ class Judged:
     def __init__(self, claims: Claims, scale: str, root: Path):
         self.claims, self.scale, self.root = claims, scale, root
         self.files = {table: finished(root, scale, table) for table in claims.specs}
-        self._read: dict[str, tuple[dict[str, dict[str, float]], dict[str, str]]] = {}
+        self._read: dict[str, tuple[dict[str, dict[str, float]], dict[str, str], set[str]]] = {}
         self.verdicts = self._adjusted([place for claim in claims.claims for place in self._places(claim)])
 
     @property
@@ -113,7 +115,7 @@ class Judged:
         return Counter(v.verdict for v in self.verdicts if claim in (None, v.claim))
 
     def _places(self, claim: Claim) -> Iterator[tuple[Verdict, _Test | None]]:
-        """Yield each comparison of a claim: where it stands, and its test where there is one."""
+        """Yield each comparison of a claim, once: where it stands, and its test where there is one."""
         labels = self.claims.specs[claim.left.table].datasets
         stated = {labels[dataset] for dataset in claim.datasets}
         columns = [
@@ -121,18 +123,31 @@ class Judged:
             for file in self.files[claim.left.table]
             for column, label, paper in file.columns()
             if not paper or stated & set(paper)  # a data set that the user chose counts for every claim
+            if not self._holds_again(file, column)
         ]
         absent = f"nothing here: graphcontext table {claim.left.table} scale={self.scale}"
         for rows in claim.pairs():
             for metric in claim.metrics:
                 if not columns:
                     yield Verdict(claim.id, *rows, "", metric, reason=absent), None
+                seen: set[_Test] = set()
                 for file, column, label in columns:
                     blank = Verdict(claim.id, *rows, label, metric)
                     try:
-                        yield blank, self._test(claim, file, rows, column, metric)
+                        test = self._test(claim, file, rows, column, metric)
                     except _NotTestedError as why:
                         yield replace(blank, reason=str(why)), None
+                        continue
+                    if test not in seen:
+                        yield blank, test
+                    seen.add(test)
+
+    def _holds_again(self, file: Finished, column: str) -> bool:
+        """Tell whether all that is known of a column stands in an earlier file of its table too."""
+        files = self.files[file.table]
+        mine = file.measured(column)
+        earlier = (other.measured(c) for other in files[: files.index(file)] for c, _, _ in other.columns())
+        return bool(mine) and any(mine <= theirs for theirs in earlier)
 
     def _test(self, claim: Claim, file: Finished, rows: tuple[str, str], column: str, metric: str) -> _Test:
         left = _measured(file, rows[0], column, metric)
@@ -144,7 +159,8 @@ class Judged:
             number = claim.right.value / UNITS[spec.unit]
             x = np.array([a[i][metric] for i in a])
             found = paired_difference(x, np.full(len(x), number), SEED)
-            return _Test(claim, (left["run"], rows[1]), found, (float(x.mean()), number), len(x), _fallen(left))
+            means = (float(x.mean()), number)
+            return _Test(claim, (left["run"], rows[1]), found, means, len(x), self._remarks(list(a), left))
         right = _measured(self._beside(claim, file), rows[1], column, metric)
         if right["run"] == left["run"]:
             raise _NotTestedError("same stand-in: both rows are one run")
@@ -155,7 +171,16 @@ class Judged:
         x, y = (np.array([scores[i][metric] for i in shared]) for scores in (a, b))
         found = paired_difference(x, y, SEED)
         means = (float(x.mean()), float(y.mean()))
-        return _Test(claim, (left["run"], right["run"]), found, means, len(shared), _fallen(left, right))
+        remarks = self._remarks(shared, left, right)
+        return _Test(claim, (left["run"], right["run"]), found, means, len(shared), remarks)
+
+    def _remarks(self, items: list[str], *cells: dict[str, Any]) -> str:
+        """Return what to read a verdict with: how many items failed, which score 0, and rows that fell back."""
+        failed = set[str]().union(*(self._read[cell["run"]][2] for cell in cells)) & set(items)
+        said = f"{len(failed)} of {len(items)} items failed"
+        if len(failed) > MOST_FAILED * len(items):
+            raise _NotTestedError(said)
+        return "; ".join(part for part in (said if failed else "", _fallen(*cells)) if part)
 
     def _beside(self, claim: Claim, file: Finished) -> Finished:
         """Return the right side's table: the same file, or the other table's of the same variant."""
@@ -172,10 +197,10 @@ class Judged:
         if name not in self._read:
             run = Run(self.root / "runs" / str(name))
             try:
-                self._read[name] = run.scores(), {q.id: q.text for q in run.questions()}
+                self._read[name] = run.scores(), {q.id: q.text for q in run.questions()}, run.failed()
             except InputError as error:
                 raise _NotTestedError("its runs are not in runs/: make the table again") from error
-        scores, asked = self._read[name]
+        scores, asked, _ = self._read[name]
         if not scores or any(metric not in row or item not in asked for item, row in scores.items()):
             raise _NotTestedError(f"run {name} is damaged: delete its folder and make the table again")
         return scores, asked
@@ -238,7 +263,7 @@ def _carried(claim: Claim, cell: dict[str, Any], factor: float) -> _Test:
     low, high = (bound / factor for bound in cell["diff_ci95"])
     found = Difference(cell["diff"] / factor, low, high, cell["p"])
     pair = (f"{cell['row']}/{cell['column']}", f"{against:g}")
-    return _Test(claim, pair, found, (cell["value"] / factor, against / factor), cell["n"])
+    return _Test(claim, pair, found, (cell["value"] / factor, against / factor), cell["n"], _fallen(cell))
 
 
 def _fallen(*cells: dict[str, Any]) -> str:
