@@ -225,6 +225,22 @@ def test_plan_and_doctor_say_what_a_run_needs(capsys, monkeypatch, tmp_path: Pat
     assert "✗ model smollm2: no weights" in capsys.readouterr().out
 
 
+VERBS_THAT_COMPOSE = (
+    *(["run"], ["run", "-m"], ["table", "gcg/t8", "table.rows=zero_shot"], ["plan"], ["plan", "gcg/t3"]),
+    *(["doctor"], ["ask", "Which port?"], ["prepare"], ["ratings", "export", "gcg/fig3"]),
+)
+
+
+@pytest.mark.parametrize("words", VERBS_THAT_COMPOSE)
+def test_t48_a_key_typed_as_the_name_of_its_variable_is_in_no_file_and_not_said(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, "llm=openai", "llm.api_key_env=sk-proj-ABCDEFGH12345678"]) == 2
+    out, err = capsys.readouterr()
+    assert "llm.api_key_env: no name of a variable" in err and "ABCDEFGH" not in out + err
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(b"ABCDEFGH" in path.read_bytes() or "ABCDEFGH" in path.name for path in files)
+
+
 def test_a_composed_config_is_not_kept_when_its_environment_changes(tmp_path: Path, monkeypatch) -> None:
     from graphcontext.table.expand import compose_cached
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from graphcontext.conf_tree import conf_dir, groups, options
 from graphcontext.config import Composed, compose
 from graphcontext.errors import InputError
+from graphcontext.multirun import expand
 from graphcontext.overrides import ROLES
+from graphcontext.table.expand import compose_cached
 
 
 def test_a_bare_run_is_the_sample_scale_of_graph_context_gen() -> None:
@@ -267,6 +270,58 @@ def test_t48_a_secret_is_named_and_never_resolved(mine: Path, monkeypatch) -> No
     with pytest.raises(InputError, match="api_key") as raised:
         compose(["llm.api_key=sk-not-to-be-seen"])
     assert "sk-not" not in str(raised.value)
+
+
+KEYS = (
+    *("sk-proj-ABCDEFGH12345678", "sk_live_51HabcdEFGH5678ijkl", "AIzaSyD1234567890abcdefgh", "hf_abcDEFghiJKLmnoPQR"),
+    *("${oc.env:THE_KEY}", "sk-ab,cdef", "sk-ab{cd", "'sk-quoted'", "[sk-ab]", "sk ab", "1KEY", "SCHLÜSSEL"),
+)
+NAMED = (
+    *("llm.api_key_env", "roles.answer.api_key_env", "llm@roles.judge.api_key_env", "+llm.api_key_env"),
+    *("llm.api_key", "llm.password_env", "LLM.API_KEY_ENV", "dataset.api_token"),
+)
+
+
+@pytest.mark.parametrize("key", NAMED)
+@pytest.mark.parametrize("secret", KEYS)
+def test_t48_a_key_typed_for_the_name_of_its_variable_is_refused_unseen(key, secret, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("THE_KEY", "sk-of-the-environment-4711")
+    for compose_ in (compose, partial(compose_cached, root=tmp_path, lenient=True), lambda o: expand([*o, "seed=1,2"])):
+        with pytest.raises(InputError) as raised:
+            compose_(["llm=openai", f"{key}={secret}"])
+        said = str(raised.value)
+        assert key.strip("+") in said and secret.strip("'[]") not in said and "4711" not in said and "\n" not in said
+    assert list(tmp_path.rglob("*")) == []
+
+
+NAMES = ["OPENAI_API_KEY", "_k", "my_lab2_key", "THEKEYOFTHELABORATORY", "'OPENAI_API_KEY'", "null"]
+
+
+@pytest.mark.parametrize("value", NAMES)
+def test_the_name_of_a_variable_is_none(value: str) -> None:
+    found = compose(["llm=openai", f"llm.api_key_env={value}"]).config["roles"]["answer"]["api_key_env"]
+    assert found == {"null": None}.get(value, value.strip("'"))
+
+
+IN_YAML = ["api_key_env: sk-proj-4711", "api_key_env: ${oc.env:THE_KEY}", "more: [{key_env: sk-4711}]"]
+
+
+@pytest.mark.parametrize("text", IN_YAML)
+def test_t48_a_key_in_a_yaml_is_refused_unseen(mine: Path, monkeypatch, text: str) -> None:
+    monkeypatch.setenv("THE_KEY", "sk-of-the-environment-4711")
+    (mine / "retriever" / "mine.yaml").write_text(f"_target_: my_words.Mine\n{text}\n")
+    with pytest.raises(InputError, match=r"retriever\..*key_env: .* not shown") as raised:
+        compose(["retriever=mine"], config_dir=str(mine))
+    assert "4711" not in str(raised.value)
+
+
+@pytest.mark.parametrize("address", ["https://me:sk-4711@host", "https://host/v1?key=sk-4711", "https://host#sk-4711"])
+def test_t48_an_address_that_may_hold_a_key_is_refused_before_it_is_kept(tmp_path: Path, address: str) -> None:
+    for key in ("llm.base_url", "one_hop.endpoint"):
+        with pytest.raises(InputError, match=rf"{key} has a user, query or fragment, .* not shown") as raised:
+            compose_cached(["llm=openai", f"{key}={address}"], root=tmp_path, lenient=True)
+        assert "4711" not in str(raised.value)
+    assert list(tmp_path.rglob("*")) == []
 
 
 def test_composing_leaves_no_state_behind() -> None:

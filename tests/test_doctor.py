@@ -56,6 +56,9 @@ def test_a_key_that_the_run_needs_is_looked_for_by_name(monkeypatch: pytest.Monk
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     found = lines(*words)
     assert found["environment variable OPENAI_API_KEY"].good and "sk-secret" not in "".join(map(str, found.values()))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret\nsk-other")
+    (line,) = [str(line) for what, line in lines(*words).items() if "OPENAI" in what]
+    assert line.startswith("✗") and "export one key" in line and "sk-" not in line
     unused = lines("experiment=tests/base", "llm@roles.judge=gpt_3_5_turbo")  # no judge in this run
     assert not any("OPENAI" in what for what in unused)
 

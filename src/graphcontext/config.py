@@ -7,18 +7,16 @@ again; then values are set. Every key is checked before: a mistyped one never re
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from graphcontext.component import check_type
 from graphcontext.conf_tree import conf_dirs
 from graphcontext.errors import InputError, did_you_mean
-from graphcontext.overrides import ROLES, parse
+from graphcontext.overrides import ROLES, check_secrets, parse
 
 STAGES = ("dataset", "graph", "retriever", "enhancer", "packing", "generator")  # one component each
 ROOT_KINDS = {"seed": "int", "sample_index": "int", "budget.hours": "float | None"}
-SECRET = re.compile(r"(^|_)(api_?key|token|secret|password|credentials?)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -213,15 +211,6 @@ def _nearest(composed: Any, key: str) -> str:
     return did_you_mean(key.split(".")[0], top, most=30)
 
 
-def _check_secrets(node: Any, where: str = "") -> None:
-    """Refuse a secret in a config: it would stand in every run folder. It is named instead."""
-    for key, value in node.items() if isinstance(node, dict) else ():
-        at = f"{where}.{key}".lstrip(".")
-        if SECRET.search(str(key)) and value is not None:
-            raise InputError(f"{at}: a config holds no secret; name the environment variable it is in: {at}_env=NAME")
-        _check_secrets(value, at)
-
-
 def _resolve(composed: Any) -> dict[str, Any]:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
@@ -229,7 +218,9 @@ def _resolve(composed: Any) -> dict[str, Any]:
     try:
         raw = OmegaConf.to_container(composed, resolve=False)
         plain = {k: v for k, v in raw.items() if k != "hydra"}
-        _check_secrets(plain)
-        return OmegaConf.to_container(OmegaConf.create(plain), resolve=True)  # type: ignore[return-value]
+        check_secrets(plain)  # before a value of the environment takes the place of its name
+        resolved: Any = OmegaConf.to_container(OmegaConf.create(plain), resolve=True)
     except OmegaConfBaseException as error:
         raise InputError(f"config: {str(error).splitlines()[0]}") from error
+    check_secrets(resolved)
+    return resolved

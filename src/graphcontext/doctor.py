@@ -12,6 +12,7 @@ from pathlib import Path
 from graphcontext.component import instantiate, locate, used
 from graphcontext.config import Composed
 from graphcontext.errors import GraphContextError, InputError
+from graphcontext.generate.completions import read_key
 from graphcontext.generate.server import SERVERS
 from graphcontext.manifest import library_version
 from graphcontext.models import home, resolve
@@ -141,4 +142,8 @@ def _secrets(composed: Composed) -> Iterable[Line]:
     for node in used(composed.config):
         variable = node.get("api_key_env")
         if variable:
-            yield Line(bool(os.environ.get(variable)), f"environment variable {variable}", f"export {variable}=…")
+            try:
+                good, mend = read_key(variable) is not None, f"export {variable}=…"
+            except InputError as error:
+                good, mend = False, str(error)
+            yield Line(good, f"environment variable {variable}", mend)

@@ -16,7 +16,11 @@ def expand(overrides: list[str]) -> list[list[str]]:
     from hydra.errors import HydraException
 
     from graphcontext.errors import InputError
+    from graphcontext.overrides import check_secrets
 
+    for key, _, values in (text.partition("=") for text in overrides):
+        for value in values.split(","):
+            check_secrets({key.strip("+~"): value})
     paths = [text for text in overrides if text.partition("=")[0].endswith("path")]
     try:
         parsed = OverridesParser.create().parse_overrides([text for text in overrides if text not in paths])

@@ -10,6 +10,7 @@ from typing import Any
 from graphcontext.conf_tree import groups, options
 from graphcontext.errors import InputError, did_you_mean
 
+SECRET = re.compile(r"(^|_)(api_?key|token|secret|password|credentials?)$", re.IGNORECASE)
 ROLES = ("answer", "agent", "extractor", "reporter", "planner", "judge", "grader")
 
 
@@ -35,6 +36,7 @@ def parse(overrides: list[str] | tuple[str, ...], config_dir: str | None) -> Par
     parser = OverridesParser.create()
     for text in overrides:
         key, equals, value = text.partition("=")
+        check_secrets({key.strip("+~"): value})
         if not equals or not key or key[0] in "+~":
             raise InputError(f"{text!r}: an override is KEY=VALUE, without + or ~")
         group = key.partition("@")[0]
@@ -52,8 +54,45 @@ def parse(overrides: list[str] | tuple[str, ...], config_dir: str | None) -> Par
             raise InputError(f"{text!r} does not parse: {str(error).splitlines()[0]}") from error
         if override.is_sweep_override():
             raise InputError(f"{text!r} sweeps several values: only run -m and submit do; or quote it: {key}='…'")
+        check_secrets({key: override.value()})
         parsed.values.append((key, override.value()))
     return parsed
+
+
+def check_secrets(node: Any, where: str = "") -> None:
+    """Refuse what is or may be a secret, without showing it: it would stand in every run folder.
+
+    Raises:
+        InputError: a key that is called a secret; a ``*_env`` that is no name of a variable, or looks like a key
+            itself; an address with a user, query or fragment.
+    """
+    pairs = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, value in pairs:
+        at = f"{where}.{key}".lstrip(".")
+        last = at.rpartition(".")[2].lower()
+        text = str(value).strip("'\" ")
+        if value is None or text in ("null", ""):
+            continue
+        if SECRET.search(last) and not (last.endswith("token") and text.isdigit()):  # max_new_token=9 is mistyped
+            raise InputError(f"{at}: a config holds no secret; name the environment variable it is in: {at}_env=NAME")
+        if last.endswith("_env") and not names_variable(text):
+            allowed = "allowed: the name of the environment variable that holds the secret, such as OPENAI_API_KEY"
+            raise InputError(f"{at}: no name of a variable, so perhaps the secret itself, and not shown; {allowed}")
+        if last in ("base_url", "endpoint") and any(mark in text for mark in "@?#"):
+            kept = "a user, query or fragment, which may be a key and is not shown here"
+            raise InputError(f"{at} has {kept}; allowed: http(s)://HOST/…")
+        check_secrets(value, at)
+
+
+def names_variable(text: str) -> bool:
+    """Tell whether a text is the name of an environment variable, and no key that happens to be spelt like one.
+
+    >>> names_variable("OPENAI_API_KEY"), names_variable("sk-ab12"), names_variable("hf_abcDEFghiJKLmnoPQR")
+    (True, False, False)
+    """
+    long = [part for part in text.split("_") if len(part) >= 16]
+    mixed = any(re.search(r"\d", part) or not (part.isupper() or part.islower()) for part in long)
+    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) is not None and not mixed
 
 
 def _path(value: str) -> str | None:

@@ -24,6 +24,7 @@ from graphcontext.data.tokenizer import WORDS
 from graphcontext.errors import InputError, MissingDataError, MissingWeightsError, RunError
 from graphcontext.files import write_atomic
 from graphcontext.generate import server
+from graphcontext.generate.completions import read_key
 from graphcontext.lease import Lease
 from graphcontext.models import EMBEDDED, embedded_folder, gguf_file, hash_file, home, is_available, verify_folder
 from graphcontext.pipeline import Pipeline, build_parts
@@ -158,16 +159,20 @@ def missing_adapters(config: dict[str, Any]) -> list[str]:
 
 
 def missing_secrets(config: dict[str, Any]) -> list[str]:
-    """Return the environment variables that this config names for a server's key and that are not set."""
+    """Return the environment variables that this config names for a server's key and that are not set.
+
+    Raises:
+        InputError: one holds what is no key.
+    """
     named = [n["api_key_env"] for n in used(config) if n.get("api_key_env")]
-    return [name for name in dict.fromkeys(named) if not os.environ.get(name)]
+    return [name for name in dict.fromkeys(named) if read_key(name) is None]
 
 
 def check_ready(config: dict[str, Any]) -> None:
     """Check a run's arguments, models and keys, before anything is computed.
 
     Raises:
-        InputError: a component refuses an argument, or a server's key is not set.
+        InputError: a component refuses an argument, or a server's key is not set or is none.
         MissingWeightsError: naming them and the command that fetches them.
     """
     build_parts(config)

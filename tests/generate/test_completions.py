@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 
-from graphcontext.errors import RunError
+from graphcontext.errors import InputError, RunError
 from graphcontext.generate import completions
 from graphcontext.generate.chat import ChatRequest, ChatResponse
-from graphcontext.generate.completions import is_loopback
+from graphcontext.generate.completions import CompletionClient, is_loopback
 from graphcontext.generate.openai import OpenAILLM
 from graphcontext.generate.rate_limit import shared_limit
 from tests.generate.fault_server import (
@@ -276,6 +277,26 @@ def test_t48_a_key_that_the_server_echoes_is_in_no_file_error_or_log(server, wor
     assert any(path.name == "calls.jsonl" for path in files)
     assert not any(KEY in path.read_text() for path in files)
     assert KEY not in caplog.text + json.dumps(model.settings()) + str(vars(model)) + repr(found)
+
+
+@pytest.mark.parametrize("key", ["sk-secret-1\nsk-secret-2", "sk-secret 1", "sk-\x7f1", "sk-schlüssel", "sk-\u200b1"])
+def test_t48_what_no_header_can_carry_is_no_key_and_not_shown(server, workspace, monkeypatch, tmp_path, key) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    model = llm(server)
+    model.bind(workspace)
+    with pytest.raises(InputError, match="OPENAI_API_KEY holds a blank, a line break or another sign") as caught:
+        chat(model)
+    assert "sk-" not in str(caught.value) and server.asked == []
+    assert not any("sk-" in path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_t48_a_request_that_cannot_be_sent_is_told_without_its_headers(server, monkeypatch) -> None:
+    def illegal(*_: Any, **__: Any) -> None:
+        raise httpx.LocalProtocolError(f"Illegal header value b'Bearer {KEY[:9]}\\n{KEY[9:]}'")
+
+    monkeypatch.setattr(CompletionClient, "_exchange", illegal)
+    found = chat(llm(server))
+    assert {r.reason for r in found.values()} == {"LocalProtocolError"}
 
 
 def test_a_word_that_stands_for_no_key_is_left_in_answers(server, monkeypatch) -> None:

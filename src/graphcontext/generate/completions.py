@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from graphcontext.errors import RunError
+from graphcontext.errors import InputError, RunError
 from graphcontext.generate.chat import ChatResponse
 from graphcontext.generate.rate_limit import RateLimit, retry_after
 
@@ -109,7 +111,9 @@ class CompletionClient:
             status, headers, content = self._exchange(path, body)
         except httpx.HTTPError as error:
             self.examine()
-            reason = self.clean(f"{type(error).__name__}: {error}")
+            reason = type(error).__name__
+            if not isinstance(error, httpx.LocalProtocolError):  # that one quotes our own headers
+                reason = self.clean(f"{reason}: {error}")
             self._reached |= not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
             if not self._reached:  # nobody was ever there: a further try would only hide it
                 unanswered = f"no answer from {self.endpoint.base_url}: {reason}"
@@ -198,6 +202,19 @@ class CompletionClient:
         key = self.endpoint.key()
         line = " ".join(text.split())
         return (line.replace(key, "***") if key else line)[:300]
+
+
+def read_key(variable: str) -> str | None:
+    """Return the key in an environment variable; None where it is not set or blank.
+
+    Raises:
+        InputError: it is no key; what it is instead is not shown.
+    """
+    key = os.environ.get(variable, "").strip()
+    if not re.fullmatch("[!-~]*", key):
+        wrong = "holds a blank, a line break or another sign that no key has (several keys?), not shown here"
+        raise InputError(f"the environment variable {variable} {wrong}; export one key")
+    return key or None
 
 
 def _count(reply: dict[str, Any], name: str) -> int:

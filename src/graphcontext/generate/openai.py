@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from graphcontext.data.tokenizer import WORDS, ModelTokenizer
 from graphcontext.errors import InputError
 from graphcontext.generate.chat import ChatRequest, ChatResponse, Check, answer, check_decoding
-from graphcontext.generate.completions import CompletionClient, Endpoint
+from graphcontext.generate.completions import CompletionClient, Endpoint, read_key
 from graphcontext.generate.rate_limit import shared_limit
+from graphcontext.overrides import check_secrets
 
 
 class OpenAILLM:
@@ -42,7 +42,7 @@ class OpenAILLM:
             the answers of the old one. Null: the address names it.
 
     Raises:
-        InputError: a value that is not allowed; at the first call, a key that is not set.
+        InputError: a value that is not allowed; at the first call, a key that is not set or is none.
     """
 
     version: ClassVar[int] = 1
@@ -70,9 +70,7 @@ class OpenAILLM:
         workers: int = 8,
         served_as: str | None = None,
     ) -> None:
-        if any(mark in base_url for mark in "@?#"):  # settings() names the address: no key may be in it
-            kept = "a user, query or fragment, which may be a key and is not shown here"
-            raise InputError(f"llm.base_url has {kept}; allowed: http(s)://HOST/v1")
+        check_secrets({"llm": {"base_url": base_url, "api_key_env": api_key_env}})  # both are written to files
         if not base_url.startswith(("http://", "https://")):
             raise InputError(f"llm.base_url={base_url}; allowed: http(s)://HOST/v1")
         check_decoding(temperature, top_p)
@@ -120,7 +118,7 @@ class OpenAILLM:
         """Answer each request, by index (:func:`graphcontext.generate.chat.answer`).
 
         Raises:
-            InputError: the key is not set.
+            InputError: the key is not set, or is none.
             RunError: the server refuses the key or the model, cannot be reached, or the quota is used up.
         """
         return answer(self, requests, role, max_new_tokens, check)
@@ -158,8 +156,8 @@ class OpenAILLM:
     def _key(self) -> str | None:
         if self.api_key_env is None:
             return None
-        key = os.environ.get(self.api_key_env, "").strip()
-        if not key:
+        key = read_key(self.api_key_env)
+        if key is None:
             unset = f"llm {self.model}: environment variable {self.api_key_env} is not set"
             raise InputError(f"{unset}; export it, or llm.api_key_env=null for a server that needs none")
         return key
