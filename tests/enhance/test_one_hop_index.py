@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import json
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +135,16 @@ def test_an_index_is_not_taken_for_another(tmp_path: Path) -> None:
         OneHopIndex("w", "en", str(tmp_path / "b.json")).neighbours(["a"])
     with pytest.raises(MissingSourceError, match=r"dump_path=none\.json is no file"):
         OneHopIndex("w", "en", str(tmp_path / "x.sqlite"), "none.json").prepare(print)
+
+
+def test_an_index_of_another_format_is_refused(tmp_path: Path) -> None:
+    index = index_of(tmp_path, "a.json", dump_text())
+    with contextlib.closing(sqlite3.connect(index.path)) as database, database:
+        database.execute("UPDATE facts SET value = '1' WHERE key = 'format'")
+    config = {"name": "wikidata", "language": "en", "path": str(index.path)}
+    for ask in (OneHopIndex(**config).prepare, lambda: OneHopIndex.identity(config)):
+        with pytest.raises(InputError, match="format 1, this version reads 2; delete it and make it again"):
+            ask()
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,10 @@ KNOWN = {  # name as it is there → (item, rank, property, relation, tail, labe
 
 
 class Endpoint:
-    """A SPARQL server that answers from KNOWN, after the faults that a test gave it."""
+    """A SPARQL server that answers from what it knows, after the faults that a test gave it."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: dict[str, list[tuple[str, ...]]] = KNOWN) -> None:
+        self.known = known
         self.queries: list[str] = []
         self.agents: set[str] = set()
         self.faults: list[tuple[int, dict[str, str], str]] = []
@@ -58,6 +59,10 @@ class Endpoint:
         self.url = f"http://127.0.0.1:{self.server.server_port}/sparql"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
     @property
     def asked(self) -> list[list[str]]:
         return [re.findall(r'"([^"]+)"@en', query) for query in self.queries]
@@ -65,7 +70,7 @@ class Endpoint:
     def answer(self) -> dict[str, Any]:
         rows = []
         for name in self.asked[-1]:
-            for item, rank, relation_id, relation, tail, label in KNOWN.get(name, []):
+            for item, rank, relation_id, relation, tail, label in self.known.get(name, []):
                 values = (name, WD + item, rank, WD + relation_id, relation, WD + tail, label)
                 rows.append({key: {"value": value} for key, value in zip(one_hop_sparql.COLUMNS, values)})
         return {"results": {"bindings": rows[::-1]}}
@@ -75,8 +80,7 @@ class Endpoint:
 def endpoint() -> Iterator[Endpoint]:
     server = Endpoint()
     yield server
-    server.server.shutdown()
-    server.server.server_close()
+    server.close()
 
 
 @pytest.fixture
@@ -98,8 +102,8 @@ def test_a_name_is_asked_in_its_spellings_and_a_label_goes_before_an_alias(endpo
     found = source(endpoint).neighbours(["linux", "Kernel", " ", "LINUX"])
     assert found["linux"].triples == (("Linux", "instance of", "operating system"),)
     assert found["Kernel"].triples == (("kernel", "instance of", "seed"), ("kernel", "subclass of", "fruit"))
-    assert list(found) == ["linux", "Kernel"]
-    assert endpoint.asked == [["Kernel", "kernel", "KERNEL", "linux", "Linux", "LINUX"]]
+    assert found["LINUX"] == found["linux"] and found[" "].status == "empty"
+    assert endpoint.asked == [["Kernel", "kernel", "KERNEL", "LINUX", "linux", "Linux"]]
     assert endpoint.agents == {"tests (me@example.org)"}
 
 
@@ -114,6 +118,17 @@ def test_what_was_answered_is_never_asked_again(endpoint: Endpoint, tmp_path: Pa
     german.bind(Workspace(Store(tmp_path), quiet=True))
     german.neighbours(["linux"])
     assert len(endpoint.queries) == 4  # another language is another question
+
+
+def test_an_answer_depends_on_how_a_name_is_written_and_on_no_other_name(tmp_path: Path) -> None:
+    # no rule makes "OpenSSH" of "openssh": who writes the label finds it, who does not finds nothing, in any order
+    endpoint = Endpoint({"OpenSSH": [("Q847062", "0", "P31", "instance of", "Q1", "free software")]})
+    known = {"OpenSSH": "ok", "openssh": "empty"}
+    for n, names in enumerate((["OpenSSH", "openssh"], ["openssh", "OpenSSH"], ["openssh"], ["OpenSSH"])):
+        for store in (str(n), "one"):
+            found = source(endpoint, tmp_path / store).neighbours(names)
+            assert {name: answer.status for name, answer in found.items()} == {name: known[name] for name in names}
+    endpoint.close()
 
 
 def test_t10_faults_that_pass_are_waited_for(endpoint: Endpoint, pauses: list[float]) -> None:

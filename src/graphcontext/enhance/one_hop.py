@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from graphcontext.data.location import data_path
 from graphcontext.data.records import Status
-from graphcontext.enhance.surface_form import normalise
 from graphcontext.enhance.triples import Triple
 from graphcontext.errors import InputError, MissingDataError, MissingSourceError
 
@@ -85,19 +84,6 @@ def neighbours_of(written: str, statements: Iterable[Statement]) -> Neighbours:
     ordered = sorted(set(statements), key=lambda s: (*s.order, s.relation, s.tail_label))
     triples = dict.fromkeys((written, s.relation, s.tail_label) for s in ordered)
     return Neighbours(tuple(triples)) if triples else EMPTY
-
-
-def distinct_names(names: Sequence[str]) -> dict[str, str]:
-    """Return normalised name → the name as first written; blank ones are left out.
-
-    >>> distinct_names(["The Kernel", "the  kernel", " "])
-    {'the kernel': 'The Kernel'}
-    """
-    found: dict[str, str] = {}
-    for name in names:
-        if normalise(name):
-            found.setdefault(normalise(name), name)
-    return found
 
 
 def source_path(name: str, path: str | None) -> Path:

@@ -18,13 +18,13 @@ from typing import Any
 
 from graphcontext.enhance.one_hop import INSTANCE_OF, NO_TOPICS
 from graphcontext.enhance.one_hop_file import SUFFIXES, read_tsv
+from graphcontext.enhance.one_hop_index import FORMAT
 from graphcontext.enhance.surface_form import normalise
 from graphcontext.enhance.wikidata_dump import Entity, read_dump
 from graphcontext.errors import InputError
 from graphcontext.files import disk_error
 from graphcontext.lease import Lease
 
-FORMAT = 1  # raised when what an index holds changes
 BATCH = 20_000  # entities per transaction
 
 _TABLES = """
@@ -33,12 +33,15 @@ _TABLES = """
     CREATE TABLE triples (head INTEGER, property INTEGER, tail INTEGER);
     CREATE TABLE labels (entity INTEGER PRIMARY KEY, label TEXT);
     CREATE TABLE properties (property INTEGER PRIMARY KEY, label TEXT);"""
-_TOPICS = f"""
+# Names are kept of entities with a triple that has labels: which entity a name means is asked among those alone.
+_FINISH = f"""
     DELETE FROM names WHERE entity IN (SELECT head FROM triples WHERE property = {INSTANCE_OF}
-        AND tail IN ({", ".join(map(str, sorted(NO_TOPICS)))}))"""
-_INDEXES = """
-    CREATE INDEX names_by_name ON names (name);
-    CREATE INDEX triples_by_head ON triples (head);"""
+        AND tail IN ({", ".join(map(str, sorted(NO_TOPICS)))}));
+    CREATE INDEX triples_by_head ON triples (head);
+    DELETE FROM names WHERE NOT EXISTS (SELECT 1 FROM triples t
+        CROSS JOIN labels l ON l.entity = t.tail CROSS JOIN properties p ON p.property = t.property
+        WHERE t.head = names.entity);
+    CREATE INDEX names_by_name ON names (name);"""
 
 
 @dataclass
@@ -114,9 +117,7 @@ def _fill(path: Path, source: Path, language: str, say: Callable[[str], None]) -
         if database.execute("SELECT 1 FROM triples LIMIT 1").fetchone() is None:
             raise InputError(f"{source}: no statement between entities in it ({n} entities read)")
         say("sorting")
-        database.execute(_TOPICS)
-        database.commit()
-        database.executescript(_INDEXES)
+        database.executescript(_FINISH)
         counts = {t: database.execute(f"SELECT COUNT(*) FROM {t}").fetchone()[0] for t in ("names", "triples")}
         known = {"source": source.name, "language": language, "format": FORMAT, **counts}
         known["content"] = hashlib.sha256(json.dumps([content, language, FORMAT]).encode()).hexdigest()

@@ -17,7 +17,6 @@ from graphcontext.enhance.one_hop import (
     NO_TOPICS,
     Neighbours,
     Statement,
-    distinct_names,
     id_number,
     meant,
     neighbours_of,
@@ -62,14 +61,14 @@ class OneHopFile:
         return {"content": hashlib.sha256(json.dumps(hashes).encode()).hexdigest()}
 
     def neighbours(self, names: Sequence[str]) -> dict[str, Neighbours]:
-        """Return name → the triples of the entity that it means, in the order of ``names``, blank ones left out."""
+        """Return each name → the triples of the entity that it means; a blank one means none."""
         if self._names is None:
             self._names = self._load()
-        found = {}
-        for key, written in distinct_names(names).items():
-            entity = self._names.get(key)
-            found[written] = EMPTY if entity is None else neighbours_of(entity[1], self._statements[entity[0]])
-        return found
+        entities = {name: self._names.get(normalise(name)) for name in names}
+        return {
+            name: EMPTY if entity is None else neighbours_of(entity[1], self._statements[entity[0]])
+            for name, entity in entities.items()
+        }
 
     def prepare(self, say: Callable[[str], None] = print) -> int:
         """Check that the files are here; returns how many sources are ready."""
@@ -87,6 +86,7 @@ class OneHopFile:
         for entity, label in labels.items():
             if not any(s.property == INSTANCE_OF and s.tail in NO_TOPICS for s in self._statements[entity]):
                 candidates.setdefault(normalise(label), []).append((0, entity, label))
+        candidates.pop("", None)  # labels of marks alone
         return {name: found for name, several in candidates.items() if (found := meant(several)) is not None}
 
 

@@ -10,17 +10,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from graphcontext.data.location import data_root
-from graphcontext.enhance.one_hop import (
-    EMPTY,
-    Neighbours,
-    Statement,
-    distinct_names,
-    meant,
-    neighbours_of,
-)
+from graphcontext.enhance.one_hop import EMPTY, Neighbours, Statement, meant, neighbours_of
+from graphcontext.enhance.surface_form import normalise
 from graphcontext.errors import InputError, MissingSourceError
 from graphcontext.models import home
 
+FORMAT = 2  # raised when what an index holds changes
 DUMPS = ("latest-all.json.gz", "latest-all.json.bz2")
 DUMP_URL = "https://dumps.wikimedia.org/wikidatawiki/entities/latest-all.json.gz"
 
@@ -33,10 +28,10 @@ _STATEMENTS = """
 class OneHopIndex:
     """Looks up one-hop triples in an index of all of Wikidata: GraphContextGen §4.3.
 
-    A name is compared with the labels and aliases of entities that have triples, without regard to case, blanks and
-    the marks around it. Of several entities a label goes before an alias, then the lowest number
-    (:func:`graphcontext.enhance.one_hop.meant`). Kept are the best-ranked statements whose value is an entity with a
-    label in the language. Memory does not grow with the index.
+    Kept are the best-ranked statements whose value is an entity with a label in the language. A name is compared with
+    the labels and aliases of entities that have such statements, without regard to case, blanks and the marks around
+    it. Of several entities a label goes before an alias, then the lowest number
+    (:func:`graphcontext.enhance.one_hop.meant`). Memory does not grow with the index.
 
     Args:
         name: the source of each sentence in a context; names the default index.
@@ -48,7 +43,7 @@ class OneHopIndex:
 
     Raises:
         MissingSourceError: there is no index yet.
-        InputError: it is no index of this program, or one in another language.
+        InputError: it is no index of this program, or one of another format or language.
     """
 
     version: ClassVar[int] = 1
@@ -67,14 +62,11 @@ class OneHopIndex:
             return {"content": facts(index)["content"]}
 
     def neighbours(self, names: Sequence[str]) -> dict[str, Neighbours]:
-        """Return name → the triples of the entity that it means, in the order of ``names``, blank ones left out."""
+        """Return each name → the triples of the entity that it means; a blank one means none."""
         if self._opened is None:
             self._opened = open_index(self.path, self.language)
-        found = {}
-        for key, name in distinct_names(names).items():
-            entity = meant(self._opened.execute(_NAMED, (key,)))
-            found[name] = EMPTY if entity is None else self._neighbours(*entity)
-        return found
+        entities = {name: meant(self._opened.execute(_NAMED, (normalise(name),))) for name in names}
+        return {name: EMPTY if entity is None else self._neighbours(*entity) for name, entity in entities.items()}
 
     def _neighbours(self, head: int, written: str) -> Neighbours:
         assert self._opened is not None
@@ -132,7 +124,7 @@ def open_index(path: Path, language: str) -> sqlite3.Connection:
 
     Raises:
         MissingSourceError: there is none.
-        InputError: the file is none, or one in another language.
+        InputError: the file is none, or one of another format or language.
     """
     if not path.is_file():
         raise missing(path)
@@ -142,6 +134,10 @@ def open_index(path: Path, language: str) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         index.close()
         raise InputError(f"{path} is no one-hop index: {error}; make one with: graphcontext prepare") from error
+    if known.get("format") != str(FORMAT):
+        index.close()
+        made = f"{path} has format {known.get('format')}, this version reads {FORMAT}"
+        raise InputError(f"{made}; delete it and make it again with: graphcontext prepare")
     if known.get("language") != language:
         index.close()
         raise InputError(f"{path} is in {known.get('language')!r}, one_hop.language={language}")

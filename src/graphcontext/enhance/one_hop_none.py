@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from graphcontext.enhance.one_hop import EMPTY, Neighbours, distinct_names
+from graphcontext.enhance.one_hop import EMPTY, Neighbours
 
 
 class NoOneHop:
@@ -16,5 +16,5 @@ class NoOneHop:
     name: ClassVar[str] = "one-hop"
 
     def neighbours(self, names: Sequence[str]) -> dict[str, Neighbours]:
-        """Return an empty answer for each name, in the order of ``names``, blank ones left out."""
-        return dict.fromkeys(distinct_names(names).values(), EMPTY)
+        """Return an empty answer for each name."""
+        return dict.fromkeys(names, EMPTY)

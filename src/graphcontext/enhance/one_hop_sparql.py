@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from graphcontext.enhance.one_hop import EMPTY, Neighbours, Statement, distinct_names, id_number, meant, neighbours_of
+from graphcontext.enhance.one_hop import EMPTY, Neighbours, Statement, id_number, meant, neighbours_of
 from graphcontext.enhance.surface_form import normalise
 from graphcontext.errors import InputError, RunError
 from graphcontext.files import append_lines, digest, read_lines
@@ -29,9 +29,11 @@ class OneHopSparql:
     """Asks a SPARQL endpoint for one-hop triples, and keeps its answers: GraphContextGen §4.3.
 
     A name is asked for as written, in lower case, with a capital and in capitals, as a label or an alias; which entity
-    it means is decided as in :class:`graphcontext.enhance.one_hop_index.OneHopIndex`. Answers lie in
-    ``store/one_hop/KEY.jsonl``, named by endpoint, language and query: a name is asked for once per store, and a run
-    that is repeated asks nothing. An endpoint changes from day to day: the store is what can be repeated.
+    it means is decided as in :class:`graphcontext.enhance.one_hop_index.OneHopIndex`. An endpoint tells upper from
+    lower case, and no rule makes "OpenSSH" of "openssh": two spellings of one name may have two answers, each of them
+    the same whatever else is asked. Answers lie in ``store/one_hop/KEY.jsonl``, named by endpoint, language and query:
+    a spelling is asked for once per store, and a run that is repeated asks nothing. An endpoint changes from day to
+    day: the store is what can be repeated.
 
     429 waits as long as Retry-After says; 5xx, silence and cut answers are tried again; what stays without an answer
     is ``failed`` and asked for by the next run. Another 4xx, or an endpoint that was never there, ends the run at once.
@@ -90,7 +92,7 @@ class OneHopSparql:
         self._file, self._known = workspace.store.root / "one_hop" / f"{key[:16]}.jsonl", None
 
     def neighbours(self, names: Sequence[str]) -> dict[str, Neighbours]:
-        """Return name → the triples of the entity that it means, in the order of ``names``, blank ones left out.
+        """Return each name → the triples of the entity that it means; a blank one means none.
 
         Raises:
             RunError: the endpoint refuses the query, or was never there.
@@ -98,8 +100,7 @@ class OneHopSparql:
         if self._known is None:
             rows = [] if self._file is None else read_lines(self._file)
             self._known = {row["name"]: row["rows"] for row in rows if {"name", "rows"} <= set(row)}
-        wanted = list(distinct_names(names).values())
-        missing = sorted(set(wanted) - set(self._known))
+        missing = sorted({name for name in names if normalise(name)} - set(self._known))
         failures: dict[str, str] = {}
         for start in range(0, len(missing), self.names_per_query):
             batch = missing[start : start + self.names_per_query]
@@ -115,8 +116,8 @@ class OneHopSparql:
         return {
             name: Neighbours(status="failed", reason=failures[name])
             if name in failures
-            else read_rows(self._known[name], self.endpoint)
-            for name in wanted
+            else read_rows(self._known.get(name, ()), self.endpoint)
+            for name in names
         }
 
     def _ask(self, names: Sequence[str]) -> tuple[list[dict[str, str]] | None, str]:

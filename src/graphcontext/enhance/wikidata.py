@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from graphcontext.data.records import Context, Corpus, Passage, Question, Ranking
 from graphcontext.enhance.none import passages_context, ranked_passages
-from graphcontext.enhance.one_hop import Neighbours, distinct_names
+from graphcontext.enhance.one_hop import Neighbours
 from graphcontext.enhance.surface_form import normalise
 from graphcontext.enhance.triples import Knowledge, Triple, add_sentences, initial_knowledge, sentence
 from graphcontext.errors import InputError, did_you_mean
@@ -40,7 +40,8 @@ class Wikidata:
 
     Args:
         extractor: as in :class:`graphcontext.enhance.triples.Triples`.
-        one_hop: has ``name`` and ``neighbours(names) -> dict[str, Neighbours]``.
+        one_hop: has ``name`` and ``neighbours(names) -> dict[str, Neighbours]`` with an answer for each name, spellings
+            of one name included, that does not depend on the others.
         match: ``entities``: the tail is in Ent(C); ``text``: the tail stands in the text of C, as whole words.
         show_passages: whether C itself is shown; false gives OnlyContextGen (only S).
 
@@ -75,7 +76,12 @@ class Wikidata:
 
 def entities(knowledge: Knowledge) -> dict[str, str]:
     """Return Ent(C): normalised name → the name as first written, of heads and tails in their order."""
-    return distinct_names([name for (head, _, tail), _ in knowledge.triples for name in (head, tail)])
+    found: dict[str, str] = {}
+    for (head, _, tail), _ in knowledge.triples:
+        for name in (head, tail):
+            found.setdefault(normalise(name), name)
+    found.pop("", None)
+    return found
 
 
 def join(
