@@ -5,6 +5,9 @@ from __future__ import annotations
 import email.utils
 import json
 import logging
+import os
+import signal
+import socket
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -20,6 +23,7 @@ from graphcontext.generate.completions import CompletionClient, is_loopback
 from graphcontext.generate.openai import OpenAILLM
 from graphcontext.generate.rate_limit import shared_limit
 from tests.generate.fault_server import (
+    Asked,
     FaultServer,
     Reply,
     answer,
@@ -227,6 +231,41 @@ def test_waiting_grows_and_is_bounded(server) -> None:
     assert chat(model, ["a"])["a"].status == "failed"
     assert [round(s, 1) for s in model.waited] == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
     assert server.counts == {"a": 10}
+
+
+# -- Ctrl-C --------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_ends_waiting_and_retries_and_keeps_what_is_under_way(server, workspace) -> None:
+    """a, b and c are refused for 3 s; d is under way when Ctrl-C comes, and is answered after it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell ignores it
+
+    def interrupt(connection: socket.socket, asked: Asked) -> None:
+        while sum(server.counts[item] for item in "abc") < 3:
+            time.sleep(0.01)
+        time.sleep(0.1)  # the refusals are read by now
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.3)
+        answer()(connection, asked)
+
+    for item in "abc":
+        server.scripts[item] = [say(429, b"", Retry_After="3")] * 2
+    server.scripts["d"] = [interrupt]
+    model = OpenAILLM("m", server.url, workers=4, max_retries=2)
+    model.bind(workspace)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            chat(model, [*"abcdefgh"])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert server.counts == dict.fromkeys("abcd", 1)  # none is asked again, none of the others is begun
+    assert [json.loads(line)["item"] for line in workspace.calls.path.read_text().splitlines()] == ["d"]
+    server.scripts.clear()
+    shared_limit.cache_clear()  # the server's 3 s
+    again = llm(server)
+    again.bind(workspace)
+    assert {r.text for r in chat(again, [*"abcdefgh"]).values()} == {*"abcdefgh"}
+    assert server.counts["d"] == 1
 
 
 # -- answers -------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ finish, tokens, seconds, status and, where it failed, reason. The line is the un
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -15,6 +16,7 @@ from typing import Any, Literal, Protocol
 from graphcontext.data.records import Status
 from graphcontext.errors import InputError, RunError
 from graphcontext.files import digest
+from graphcontext.generate.rate_limit import STOPPING, Stopped
 
 Message = dict[str, str]  # {"role": "system" | "user" | "assistant", "content": text}
 Check = Callable[["ChatResponse"], "str | None"]
@@ -124,28 +126,38 @@ def answer(
 
 
 def _each(batches: list[list[int]], ask: Callable[[list[int]], None], workers: int) -> None:
-    """Call ``ask`` on each batch, ``workers`` at once; the first error stops those that have not begun."""
+    """Call ``ask`` on each batch, ``workers`` at once.
+
+    After the first error or Ctrl-C no batch begins, and no request is sent or waited for any more
+    (:data:`graphcontext.generate.rate_limit.STOPPING`); those under way are heard to their end.
+    """
     if workers <= 1:
         for batch in batches:
             ask(batch)
         return
-    failed = threading.Event()
+    stopping = threading.Event()
 
     def begin(batch: list[int]) -> None:
-        if failed.is_set():
+        STOPPING.set(stopping)
+        if stopping.is_set():
             return
         try:
             ask(batch)
+        except Stopped:
+            return
         except BaseException:
-            failed.set()  # before the pool hands out the next batch
+            stopping.set()  # before the pool hands out the next batch
             raise
 
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        futures = [pool.submit(begin, batch) for batch in batches]
         try:
-            for future in as_completed(futures):
+            for future in as_completed([pool.submit(begin, batch) for batch in batches]):
                 future.result()
+        except KeyboardInterrupt:
+            print("interrupted: waiting for the answers that are under way, to keep them", file=sys.stderr)
+            raise
         finally:
+            stopping.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
 

@@ -87,6 +87,7 @@ class CompletionClient:
 
         Raises:
             RunError: no request to this server can succeed.
+            Stopped: it was to be tried (again), and nothing is to be sent any more.
         """
         start = time.perf_counter()
         found = _Fault("")

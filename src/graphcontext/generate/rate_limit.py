@@ -7,7 +7,19 @@ import functools
 import threading
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from datetime import UTC, datetime
+
+# set for each worker by who gave it work: once it is set, nothing more is sent, and nobody waits
+STOPPING: ContextVar[threading.Event] = ContextVar("STOPPING", default=threading.Event())
+
+
+class Stopped(Exception):
+    """No further request is to be sent: another one ended the run, or Ctrl-C did."""
+
+
+def _sleep(seconds: float) -> None:
+    STOPPING.get().wait(seconds)
 
 
 class RateLimit:
@@ -20,7 +32,7 @@ class RateLimit:
         requests_per_minute: None is no limit.
         tokens_per_minute: None is no limit.
         clock: seconds, monotonic.
-        sleep: waits so many seconds.
+        sleep: waits so many seconds, or until it is to stop.
     """
 
     def __init__(
@@ -28,7 +40,7 @@ class RateLimit:
         requests_per_minute: float | None = None,
         tokens_per_minute: float | None = None,
         clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] = _sleep,
     ) -> None:
         self.rates = (requests_per_minute, tokens_per_minute)
         self.clock, self.sleep = clock, sleep
@@ -38,8 +50,14 @@ class RateLimit:
         self._paused_until = float("-inf")
 
     def wait(self, tokens: int) -> None:
-        """Take one request and ``tokens`` tokens, waiting as long as needed."""
+        """Take one request and ``tokens`` tokens, waiting as long as needed.
+
+        Raises:
+            Stopped: nothing is to be sent any more (:data:`STOPPING`).
+        """
         while True:
+            if STOPPING.get().is_set():
+                raise Stopped
             with self._lock:
                 seconds = self._missing((1, tokens))
                 if seconds <= 0:
