@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from graphcontext.data.records import Context, Prediction, Question, Ranking
-from graphcontext.files import read_lines
 from graphcontext.runs import Run
 
 
@@ -25,10 +25,12 @@ class Trace:
 
 
 def read(run: Run) -> Trace:
-    """Read a run's files."""
+    """Read a run's files; of a call that failed and was asked again, the last attempt."""
+    rows = run.lines("calls.jsonl")
+    last = {(row["role"], row["item"], row["fingerprint"]): row for row in rows}
     calls: dict[str, list[dict[str, Any]]] = {}
-    for row in read_lines(run.path / "calls.jsonl"):
-        calls.setdefault(str(row.get("item")), []).append(row)
+    for row in last.values():
+        calls.setdefault(str(row["item"]), []).append(row)
     files = (run.questions(), run.rankings(), run.contexts(), run.predictions())
     return Trace(run, *({record.id: record for record in records} for records in files), run.scores(), calls)
 
@@ -36,6 +38,18 @@ def read(run: Run) -> Trace:
 def title(question: Question) -> str:
     """Return what a question is called, on one line."""
     return " ".join((question.title or question.text).split())
+
+
+def titles(contexts: Iterable[Context]) -> dict[str, str]:
+    """Return passage → its first line, of every passage that stands in a context."""
+    units = (unit for context in contexts for unit in context.units if unit.triple is None)
+    return {u.source: u.text.removeprefix("Question: ").strip().partition("\n")[0] for u in units}
+
+
+def retrieved(ranking: Ranking, named: Mapping[str, str], unnamed: str = "passage {}") -> list[dict[str, Any]]:
+    """Return id, score and title of each hit; a passage that no context shows has its id for a title."""
+    hits = ranking.passages
+    return [{"id": hit.id, "score": hit.score, "title": named.get(hit.id, unnamed.format(hit.id))} for hit in hits]
 
 
 def parts(trace: Trace, item: str) -> list[tuple[str, str]]:

@@ -55,17 +55,14 @@ def example_of(lines: Lines, column: Column, row: str) -> dict[str, Any] | None:
     item = min(seen.contexts, key=lambda i: (*_rank(seen.contexts[i]), i))
     asked, ranking, context = seen.questions[item], seen.rankings[item], seen.contexts[item]
     texts = {unit.source: unit.text for unit in context.units if unit.triple is None}
-    titles = {source: text.removeprefix("Question: ").partition("\n")[0] for source, text in texts.items()}
+    hits = trace.retrieved(ranking, trace.titles([context]), "(cut)")
     return {
         "item": item,
         "title": trace.title(asked),
         "question": asked.text,
         "link": asked.source.link,
         "fallback": ranking.fallback,
-        "retrieved": [
-            {"id": hit.id, "score": hit.score, "title": titles.get(hit.id, "(cut)"), "text": texts.get(hit.id, "")}
-            for hit in ranking.passages
-        ],
+        "retrieved": [hit | {"text": texts.get(hit["id"], "")} for hit in hits],
         "triples": [{"triple": list(u.triple), "source": u.source} for u in context.units if u.triple],
         "reason": context.reason,
         "n_tokens": context.n_tokens,
