@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from graphcontext.errors import InputError, did_you_mean
+from graphcontext.errors import InputError, MissingDataError, did_you_mean
 from graphcontext.models import hash_file
 
 VERBS = (
@@ -114,24 +114,39 @@ def check_type(where: str, value: Any, annotation: Any) -> None:
         raise InputError(f"{where}={value!r} is {KIND_NAMES.get(found, found)}; allowed: {allowed}")
 
 
-def fingerprint(node: Any, leave_out: frozenset[str] = frozenset()) -> Any:
-    """Return everything of a config node that can change results, as JSON types: its part of a cache key."""
+def fingerprint(node: Any, leave_out: frozenset[str] = frozenset(), absent: bool = False) -> Any:
+    """Return everything of a config node that can change results, as JSON types: its part of a cache key.
+
+    Args:
+        node: plain dicts, lists and values, interpolations resolved.
+        leave_out: keys of the node itself that stay out.
+        absent: take all arguments of a component whose files are not here in place of what the files hold: no key,
+            but it tells two configs apart.
+
+    Raises:
+        MissingDataError: files are not here, and not ``absent``.
+    """
     if isinstance(node, list):
-        return [fingerprint(v) for v in node]
+        return [fingerprint(v, absent=absent) for v in node]
     if not isinstance(node, dict):
         return node
     if "_target_" not in node:
-        return {k: fingerprint(v) for k, v in node.items()}
+        return {k: fingerprint(v, absent=absent) for k, v in node.items()}
     cls = locate(node["_target_"])
     skipped = leave_out | getattr(cls, "execution", frozenset())
     skipped |= {k for k, v in getattr(cls, "neutral", {}).items() if node.get(k, v) == v}
-    facts = {k: fingerprint(v) for k, v in node.items() if k not in skipped}
+    facts = {k: fingerprint(v, absent=absent) for k, v in node.items() if k not in skipped}
     facts["_version_"] = getattr(cls, "version", 1)
     if cls.__module__.partition(".")[0] != "graphcontext":  # a user's own class: its source too
         source = inspect.getsourcefile(cls)
         facts["_source_"] = hash_file(Path(source)) if source else None
     if hasattr(cls, "identity"):
-        known = cls.identity(node)
+        try:
+            known = cls.identity(node)
+        except MissingDataError:
+            if not absent:
+                raise
+            known = node
         if "weights" in known:  # the hash of the weights says more than the name of a revision
             facts.pop("revision", None)
         facts |= known

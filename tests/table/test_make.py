@@ -182,6 +182,69 @@ def test_data_of_the_paper_that_is_not_here_is_a_reason_not_an_error(
     assert status(done)["extract"].startswith("not run (no data")
 
 
+@pytest.fixture
+def empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with neither models nor data nor the index of Wikidata."""
+    for name in ("GRAPHCONTEXT_HOME", "GRAPHCONTEXT_DATA", "HF_HOME", "HF_HUB_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path / "empty" / name))
+    return tmp_path
+
+
+def test_without_the_index_of_wikidata_a_table_has_all_its_rows(empty_home: Path) -> None:
+    done = api.table("gcg/t3", "scale=paper", root=empty_home)
+    assert done.path == empty_home / "results" / "paper" / "gcg" / "t3.md" and done.result is not None
+    cells = done.result.cells
+    assert {row.id for row in done.result.rows} == {cell.row for cell in cells} and len(done.result.columns) == 3
+    assert all(cell.status.startswith("not run (") and cell.value is None for cell in cells)
+
+
+@pytest.mark.parametrize(
+    ("override", "name"),
+    [
+        ("llm.batch_size=2", "fig3.md"),  # how, not what
+        ("retriever.top_k=7", "fig3+retriever.top_k=7.md"),
+        ("one_hop.path=other.sqlite", "fig3+one_hop.path=other.sqlite.md"),  # another source, though neither is here
+    ],
+)
+def test_without_the_index_a_file_is_named_by_what_alters_results(empty_home: Path, override: str, name: str) -> None:
+    assert api.table("gcg/fig3", "scale=paper", override, root=empty_home).path.name == name
+
+
+# -- overrides that only some rows can follow ----------------------------------------------------
+
+
+def served(folder: Path, *overrides: str) -> Made:
+    return api.table("tests/served", *overrides, "dataset.limit=2", config_dir=CONF, root=folder)
+
+
+@pytest.mark.parametrize("rows", ["extract", "extract,tuned"])
+def test_a_row_that_an_override_does_not_fit_says_so(rows: str, folder: Path) -> None:
+    done = served(folder, "llm.serve=llama_cpp", f"table.rows={rows}")
+    assert status(done)["extract"] == "stand-in"
+    # the override is right, and the row's own adapter why it cannot follow
+    assert "llm.adapter=gcg/sft with llm.serve=llama_cpp" in status(done)["tuned"]
+
+
+def test_an_override_that_is_wrong_for_a_selected_row_is_an_error(folder: Path) -> None:
+    with pytest.raises(InputError, match="top_k=-1"):
+        served(folder, "retriever.top_k=-1")
+    with pytest.raises(InputError, match="llama_cp"):
+        served(folder, "llm.serve=llama_cp")
+
+
+# -- names ---------------------------------------------------------------------------------------
+
+
+def test_another_baseline_stands_in_the_files_name(made: Made, folder: Path) -> None:
+    done = api.table("tests/tiny", SIX, "table.baseline=extract", config_dir=CONF, root=folder)
+    assert done.path.name == "tiny+dataset.limit=6-table.baseline=extract.md"
+    assert cells_of(done)["other"].baseline == "extract"
+    none = api.table("tests/tiny", SIX, "table.baseline=null", config_dir=CONF, root=folder)
+    assert none.path.name == "tiny+dataset.limit=6-table.baseline=null.md"
+    same = api.table("tests/tiny", SIX, "table.baseline=base", config_dir=CONF, root=folder)
+    assert same.path == made.path
+
+
 def test_several_data_sets_are_columns_and_footnotes_say_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     conf = tmp_path / "table" / "conf"
     shutil.copytree(CONF, conf)

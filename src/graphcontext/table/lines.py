@@ -93,7 +93,7 @@ class Lines:
         """Return the command that makes this table."""
         wish = self.wish
         rows = f"table.rows={wish.rows}" if wish.rows else ""
-        baseline = f"table.baseline={wish.baseline}" if wish.baseline != wish.spec.baseline else ""
+        baseline = f"table.baseline={wish.baseline or 'null'}" if wish.baseline != wish.spec.baseline else ""
         words = ["graphcontext table", wish.spec.name, *expand.shown(wish.overrides), rows, baseline]
         return " ".join(word for word in words if word)
 
@@ -121,7 +121,7 @@ def compute(wish: Request, config_dir: str | None, root: Path, quiet: bool) -> L
         InputError: a faulty row or override, or data that the user named and that is not there.
     """
     found = declare(wish, config_dir, root)
-    _decide(found.lines, wish, root)
+    _decide(found.lines, wish, config_dir, root)
     _apply_budget(found.lines, root)
     _drop_equal(found.lines)
     _compute(found.lines, root, quiet)
@@ -139,13 +139,15 @@ def declare(wish: Request, config_dir: str | None, root: Path) -> Lines:
 
 
 def _alterations(lines: list[Line], wish: Request) -> str:
-    """Return ``+KEY=VALUE…`` for the file's name where overrides alter results: the plain name is as declared."""
-    return name_of(wish) if any(altered(line.cell.composed, line.declared, scored=True) for line in lines) else ""
+    """Return ``+KEY=VALUE…`` for the file's name where overrides alter the table: the plain name is as declared."""
+    others = any(altered(line.cell.composed, line.declared, scored=True) for line in lines)
+    return name_of(wish) if others or wish.baseline != wish.spec.baseline else ""
 
 
 def name_of(wish: Request) -> str:
     """Return the overrides of a table as the end of a file's name."""
     others = [o for o in wish.overrides if o.partition("=")[0] not in KEPT]
+    others += [f"table.baseline={wish.baseline or 'null'}"] if wish.baseline != wish.spec.baseline else []
     words = re.sub(r"[^\w.=+-]+", "-", ",".join(others)).strip("-")
     return "+" + (words if len(words) <= 60 else f"{words[:50]}-{digest(others)[:8]}")
 
@@ -165,11 +167,17 @@ def _base(cell: CellConfig) -> list[str]:
     return [f"experiment={cell.row.experiment}", *cell.row.overrides, *expand.dataset_cell(cell.column)]
 
 
-def _decide(lines: list[Line], wish: Request, root: Path) -> None:
+def _decide(lines: list[Line], wish: Request, config_dir: str | None, root: Path) -> None:
     """Find the reason why a row cannot run, before anything is computed."""
     for line in lines:
         config = line.cell.composed.config
-        build_parts(config)
+        try:
+            build_parts(config)
+        except InputError as error:
+            if line.cell.row.name in wish.selected and not _is_odd(line, wish, config_dir):
+                raise
+            line.reason = str(error)
+            continue
         for metric in wish.spec.metrics or [None]:
             line.stand_in |= stand_ins(line.cell.composed, line.paper, metric)
         missing = missing_models(config)
@@ -189,6 +197,17 @@ def _decide(lines: list[Line], wish: Request, root: Path) -> None:
             line.reason = "not selected"
         if line.reason is None and not _done(line, root):
             check_servers(config)
+
+
+def _is_odd(line: Line, wish: Request, config_dir: str | None) -> bool:
+    """Tell whether a row's own overrides (``llm.adapter=…``) are why it cannot follow the user's, which are right."""
+    cell = line.cell
+    plain = [f"experiment={cell.row.experiment}", *expand.dataset_cell(cell.column)]
+    try:
+        build_parts(expand.compose_cached(wish.overrides, plain, config_dir, lenient=True, root=wish.root).config)
+    except InputError:
+        return False
+    return True
 
 
 def _apply_budget(lines: list[Line], root: Path) -> None:
@@ -240,12 +259,9 @@ def _done(line: Line, root: Path) -> bool:
     if line.keys is None:
         return False
     run = Run(run_path(root, line.keys))
-    if not (run.path / "metrics.json").is_file():
+    if not run.is_whole():  # not there yet, or damaged: made again from the store
         return False
-    try:
-        metrics = run.metrics
-    except InputError:  # damaged: made again from the store
-        return False
+    metrics = run.metrics
     if metrics["n_failed"] or metrics["facts"].get("n_retry"):
         return False
     line.run = run

@@ -73,7 +73,7 @@ def altered(used: Composed, declared: Composed, metric: str | None = None, score
 
 
 def _results(config: dict[str, Any], metric: str | None, scored: bool) -> list[Any]:
-    """Return all of a config that can change a cell, data set files left out."""
+    """Return all of a config that can change a cell, data set files left out; other files need not be here."""
     stages = ["retriever", "enhancer", "packing", "generator"]
     if needs_graph(config["retriever"]["_target_"]):
         stages.append("graph")
@@ -83,7 +83,7 @@ def _results(config: dict[str, Any], metric: str | None, scored: bool) -> list[A
     )
     dataset = {k: v for k, v in config["dataset"].items() if k not in left_out}
     metrics = {name: node for name, node in config["metric"].items() if metric in (None, name)}
-    return [dataset, fingerprint(metrics), *(fingerprint(config[stage]) for stage in stages)]
+    return [dataset, *(fingerprint(node, absent=True) for node in (metrics, *(config[stage] for stage in stages)))]
 
 
 def substitutions(cells: Iterable[tuple[str, dict[str, tuple[str, str]]]]) -> list[str]:
