@@ -70,6 +70,7 @@ def test_equal_runs_count_once_and_counts_replace_assumptions() -> None:
 
 def test_nothing_to_run_is_said() -> None:
     assert text(estimate([])) == "nothing to run"
+    assert configs(["gcg/t5"], []) == []  # a table of settings
 
 
 def made_up(label: str, hours: float, calls: int = 10) -> Cost:

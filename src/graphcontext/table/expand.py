@@ -219,7 +219,7 @@ def _base(row: Row, column: Column) -> list[str]:
 
 
 def configs(names: list[str], overrides: list[str], config_dir: str | None = None) -> list[tuple[str, Composed]]:
-    """Return (label, config) of every run that the words name: a table's cells, or one run."""
+    """Return (label, config) of every run that the words name: a table's cells, none of ``settings``, or one run."""
     if not names:
         return [("run", compose_cached(overrides, (), config_dir))]
     if len(names) > 1:
@@ -228,7 +228,7 @@ def configs(names: list[str], overrides: list[str], config_dir: str | None = Non
     if wish.spec.kind == "card":  # needs data alone
         found = columns(wish, config_dir)
         return [(c.label, compose_cached(wish.overrides, [*DATA_ALONE, *dataset_cell(c)], config_dir)) for c in found]
-    chosen = [c for c in cells(wish, config_dir) if c.row.name in wish.selected]
+    chosen = [c for c in cells(wish, config_dir) if c.row.name in wish.selected and wish.spec.kind != "settings"]
     return [(f"{c.row.name} on {c.column.label}", c.composed) for c in chosen]
 
 

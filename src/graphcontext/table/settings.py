@@ -7,26 +7,25 @@ from typing import Any
 
 from graphcontext.data.card import escaped
 from graphcontext.errors import InputError, did_you_mean
-from graphcontext.table import expand, page
+from graphcontext.table import page
 from graphcontext.table.cells import Made
+from graphcontext.table.expand import Request
+from graphcontext.table.lines import declare
 from graphcontext.table.render import markdown_table
 
 VIEW = {"settings": ...}
 ABSENT = "not run (nothing is trained here yet)"
 
 
-def make(wish: expand.Request, config_dir: str | None, root: Path, quiet: bool) -> Made:
+def make(wish: Request, config_dir: str | None, root: Path, quiet: bool) -> Made:
     """Write one line per setting of ``view.settings``: label, the paper's value, ours at the paper's and this scale.
 
     A setting names the ``key`` in the composed config of the table's first row; one without a key says why in
     ``ours``. Nothing is run.
     """
     view = wish.spec.viewed()
-    row = next(row for row in wish.spec.rows if row.experiment)
-    cell = [f"experiment={row.experiment}", *row.overrides]
-    used = expand.compose_cached(wish.overrides, cell, config_dir, lenient=True, root=root).config
-    paper = expand.compose_cached(["scale=paper"], cell, config_dir, root=root).config
-    scale = used["scale"]["name"]
+    lines = declare(wish, config_dir, root)
+    used, paper, scale = lines.lines[0].cell.composed.config, lines.lines[0].paper.config, lines.scale
     heads = ["setting", "paper", "scale=paper"] + ([f"scale={scale}"] if scale != "paper" else []) + ["key"]
     rows, data = [], []
     for setting in view["settings"]:
@@ -44,17 +43,13 @@ def make(wish: expand.Request, config_dir: str | None, root: Path, quiet: bool) 
                 "here": here,
             }
         )
-    words = ["graphcontext table", wish.spec.name, *expand.shown(wish.overrides)]
-    command = " ".join(words)
-    parts = [*page.head(command, wish.spec.title, f"scale {scale}", f"table {wish.spec.name}", wish.spec.paper)]
+    parts = [*page.head(lines.command, wish.spec.title, f"scale {scale}", f"table {wish.spec.name}", wish.spec.paper)]
     parts.append(markdown_table(heads, rows, n_left=len(heads)))
     if wish.spec.notes:
         parts.append("Notes\n\n" + "\n".join(f"{i}. {escaped(note)}" for i, note in enumerate(wish.spec.notes, 1)))
-    stem = root / "results" / scale / f"{wish.spec.name}{wish.suffix}"
-    about = {"table": wish.spec.name, "title": wish.spec.title, "scale": scale, "generated": command}
-    path, markdown = page.write_files(
-        stem, "\n\n".join(parts) + "\n", about | {"footnotes": list(wish.spec.notes), "cells": [], "settings": data}
-    )
+    about = {"table": wish.spec.name, "title": wish.spec.title, "scale": scale, "generated": lines.command}
+    content: dict[str, Any] = {**about, "footnotes": list(wish.spec.notes), "cells": [], "settings": data}
+    path, markdown = page.write_files(lines.stem, "\n\n".join(parts) + "\n", content)
     return Made(path, markdown, None, 0)
 
 
