@@ -11,7 +11,7 @@ from graphcontext.pipeline import keys
 
 
 def record(root: Path, *overrides: str) -> str:
-    config: dict[str, Any] = compose(["generator=none", "metric=[]", *overrides]).config
+    config: dict[str, Any] = compose(["generator=none", "metric=[mrr]", *overrides]).config
     known = keys(config)
     test_use.record(root, config, known)
     return known.corpus
@@ -25,6 +25,11 @@ def test_a_config_counts_once_and_another_one_more(tmp_path: Path) -> None:
     assert record(tmp_path, "retriever=tfidf", "enhancer=none", "retriever.top_k=5") == corpus
     assert test_use.count(tmp_path, corpus) == 2
     assert "test use: 2 distinct configs" in test_use.sentence(tmp_path, [corpus, corpus])
+
+
+def test_a_run_without_a_metric_is_not_counted(tmp_path: Path) -> None:
+    corpus = record(tmp_path, "retriever=tfidf", "enhancer=none", "metric=[]")
+    assert test_use.count(tmp_path, corpus) == 0
 
 
 def test_validation_is_not_counted(tmp_path: Path) -> None:

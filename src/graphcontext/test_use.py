@@ -18,14 +18,15 @@ FOLDER = "test_use"
 def record(root: Path | str, config: dict[str, Any], keys: Keys) -> None:
     """Remember that a config was scored, if its questions are of a test set.
 
-    A config counts once whatever its metrics and however many of the questions it was scored on.
+    A config counts once whatever its metrics and however many of the questions it was scored on; without a metric
+    it was not scored.
 
     Args:
         root: the working folder, which holds ``store/``.
         config: resolved.
         keys: of its stages.
     """
-    if config["dataset"].get("side", "test") != "test":
+    if config["dataset"].get("side", "test") != "test" or not keys.scores:
         return
     folder = _folder(root, keys.corpus)
     folder.mkdir(parents=True, exist_ok=True)

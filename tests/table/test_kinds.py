@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from graphcontext import api
+from graphcontext.data.records import Ranking, Scored
 from graphcontext.errors import InputError
 from graphcontext.files import read_lines
 from graphcontext.table.cells import Cell, Column, Made, Measure, Row, TableResult
-from graphcontext.table.histogram import ranges
+from graphcontext.table.histogram import counts_of, ranges
 from graphcontext.table.page import fenced
+from graphcontext.table.retrieved import shares
 from graphcontext.table.spec import load_spec
 from graphcontext.table.sweep import Point, to_png
 
@@ -42,6 +45,55 @@ def test_examples_are_chosen_by_the_rule(folder: Path) -> None:
     assert "Absent on cqa\\_sample" in made.markdown or "Absent on cqa_sample" in made.markdown
 
 
+def test_examples_of_each_kind(folder: Path, tmp_path: Path) -> None:
+    conf = tmp_path / "own" / "conf"
+    shutil.copytree(CONF, conf)
+    file = conf / "table" / "tests" / "lost.yaml"
+    file.write_text(
+        "# graphcontext table tests/lost\ntitle: Lost\npaper: none\nkind: examples\ndatasets: {askubuntu: AskUbuntu}\n"
+        "metrics: {rouge1: ROUGE-1}\n"
+        "view: {row: base, metric: rouge1, pick: worst, n: 1,\n"
+        "       each: [lost_not_in_corpus, lost_not_retrieved, unknown]}\n"
+        "rows: [{name: base, label: Base, experiment: tests/base, overrides: ['metric=[rouge1,answered]']}]\n"
+    )
+    made = api.table("tests/lost", SIX, config_dir=str(conf), root=folder)
+    data = json.loads(made.path.with_suffix(".json").read_text())
+    assert data["rule"].endswith("worst in rouge1, of each of lost_not_in_corpus, lost_not_retrieved, unknown")
+    assert "### unknown: not computed" in made.markdown
+    scores = api.run("experiment=tests/base", SIX, "metric=[rouge1,answered]", config_dir=CONF, root=folder).scores()
+    for kind, label in (("lost_not_in_corpus", "gold not in corpus"), ("lost_not_retrieved", "not retrieved")):
+        lost = sorted((row["rouge1"], item) for item, row in scores.items() if row[kind] == 1)
+        assert f"### {label}: {len(lost)} of 6 questions" in made.markdown
+        shown = [example for example in data["examples"] if example["kind"] == kind]
+        assert [example["item"] for example in shown] == [item for _, item in lost[:1]]
+        assert all(hit["title"] in made.markdown for example in shown for hit in example["retrieved"])
+    assert data["examples"]
+
+
+def test_what_two_rows_retrieve_stands_side_by_side(folder: Path) -> None:
+    made, data = table("retrieved", folder, SIX)
+    [compared] = data["columns"]
+    assert sum(compared["shared"].values()) == compared["n"] == 6 and compared["fallen_back"] == 0
+    first, second = compared["examples"]
+    assert (first["shared"], first["item"]) <= (second["shared"], second["item"])
+    assert len(first["row"]) == 1 and len(first["against"]) == 2  # top_k
+    both = {hit["id"] for hit in first["row"]} & {hit["id"] for hit in first["against"]}
+    assert len(both) == first["shared"]
+    page = " ".join(made.markdown.split())  # without padding
+    mark = "**" if both else ""
+    assert f"| 1 | {mark}{first['row'][0]['title']}{mark} | {first['row'][0]['score']:.4f} |" in page
+    assert "| rank | Other | score | Base | score |" in page and first["title"] in page
+
+
+def test_a_ranking_that_fell_back_is_not_compared() -> None:
+    def ranking(*ids: str, fallback: str | None = None) -> Ranking:
+        return Ranking("q", tuple(Scored(i, 1.0) for i in ids), fallback=fallback)
+
+    ours = {"a": ranking("1", "2"), "b": ranking("1", "2"), "c": ranking("1", fallback="cosine"), "d": ranking()}
+    theirs = {"a": ranking("3", "4"), "b": ranking("2", "3"), "c": ranking("1"), "d": ranking("1")}
+    assert shares(ours, theirs) == {"a": 0, "b": 1, "d": 0}
+
+
 def test_a_page_that_is_done_is_not_written_again(folder: Path) -> None:
     made, _ = table("examples", folder, SIX)
     before = made.path.stat().st_mtime_ns
@@ -64,6 +116,19 @@ def test_settings_stand_beside_the_papers(tmp_path: Path) -> None:
     assert retriever["here"] == "TFIDF" and retriever["reported"] == "not stated"
     assert rate["here"] == "not run (nothing is trained here yet)" and "| learning rate" in made.markdown
     assert not (tmp_path / "runs").exists()
+
+
+def test_settings_with_overrides_are_another_file(tmp_path: Path) -> None:
+    made, data = table("settings", tmp_path, "retriever.top_k=7")
+    assert made.path.name == "settings+retriever.top_k=7.md" and data["settings"][0]["here"] == 7
+    assert table("settings", tmp_path, "llm.batch_size=2")[0].path.name == "settings.md"
+
+
+@pytest.mark.parametrize("count", [3, 6, 7, 10])
+def test_a_score_on_an_edge_is_in_the_range_that_begins_there(count: int) -> None:
+    # np.linspace puts the edges of .3, .6 and .7 a bit above them
+    expected = [int(i == min(count, 9)) for i in range(10)]  # 1.0 is in the last range
+    assert counts_of([count / 10]) == expected
 
 
 def test_histograms_count_every_item(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tables of kind ``examples``: questions with the answers of several rows side by side (gcg/t6, gcg/t7)."""
+"""Tables of kind ``examples``: questions with the answers of several rows side by side (gcg/t7)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 from graphcontext import trace
 from graphcontext.data.card import escaped
 from graphcontext.errors import InputError, did_you_mean
+from graphcontext.evaluate.decomposition import LABELS
 from graphcontext.table import page
 from graphcontext.table.cells import Made
 from graphcontext.table.expand import Column, Request
 from graphcontext.table.lines import Line, Lines, compute
 
-VIEW = {"row": ..., "against": None, "metric": ..., "pick": ..., "n": 3}
+VIEW = {"row": ..., "against": None, "metric": ..., "pick": ..., "n": 3, "each": []}
 PICKS = ("gains", "losses", "best", "worst")
 
 
@@ -22,7 +23,8 @@ def make(wish: Request, config_dir: str | None, root: Path, quiet: bool) -> Made
 
     ``view.row`` is the row that is looked at, ``view.against`` the one it is compared with, ``view.pick`` one of
     ``gains`` and ``losses`` (largest differences of ``view.metric``), ``best`` and ``worst`` (its own value), and
-    ``view.n`` how many. The rule picks, not a person: ties by id.
+    ``view.n`` how many. The rule picks, not a person: ties by id. ``view.each`` names scores that are 1 or 0
+    (``lost_cut``): the rule then picks among the items that have each.
     """
     view = wish.spec.viewed()
     _check(wish, view)
@@ -30,10 +32,12 @@ def make(wish: Request, config_dir: str | None, root: Path, quiet: bool) -> Made
     parts: list[str] = [f"Chosen by rule: {rule(view)}."]
     shown: list[dict[str, Any]] = []
     for column in lines.columns:
-        examples = pick(lines, column, view)
-        shown += [{"column": column.dataset, **example} for example in examples]
         parts.append(f"## {escaped(column.label)}")
-        parts += [_text(lines, example, view["metric"]) for example in examples] or ["(nothing to show)"]
+        for kind in view["each"] or [None]:
+            examples = pick(lines, column, view, kind)
+            shown += [{"column": column.dataset, "kind": kind, **example} for example in examples]
+            parts += [_kind(lines, column, view["row"], kind)] if kind else []
+            parts += [_text(lines, example, view, 4 if kind else 3) for example in examples] or ["(nothing to show)"]
     return page.write(lines, parts, {"rule": rule(view), "examples": shown})
 
 
@@ -45,11 +49,12 @@ def rule(view: dict[str, Any]) -> str:
         "best": f"where {view['row']} is best",
         "worst": f"where {view['row']} is worst",
     }[view["pick"]]
-    return f"the {view['n']} questions {what} in {view['metric']}"
+    each = f", of each of {', '.join(view['each'])}" if view["each"] else ""
+    return f"the {view['n']} questions {what} in {view['metric']}{each}"
 
 
-def pick(lines: Lines, column: Column, view: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the chosen items of one data set: question, gold, and each row's answer with its scores."""
+def pick(lines: Lines, column: Column, view: dict[str, Any], kind: str | None = None) -> list[dict[str, Any]]:
+    """Return the chosen items of one data set, of ``kind`` alone: question, retrieved, gold, answers with scores."""
     line = lines.of(view["row"], column)
     other = lines.of(view["against"], column) if view["against"] else None
     if line is None or not line.ran or (view["against"] and (other is None or not other.ran)):
@@ -62,17 +67,24 @@ def pick(lines: Lines, column: Column, view: dict[str, Any]) -> list[dict[str, A
     order = sorted(scores, key=lambda item: (sign * scores[item], item))
     if other is not None:  # a gain is above zero, a loss below
         order = [item for item in order if sign * scores[item] < 0]
+    if kind:
+        of = _scores(line, kind)
+        order = [item for item in order if of.get(item) == 1]
     traces = {x.cell.row.name: trace.read(x.run) for x in lines.ran if x.cell.column == column and x.run is not None}
-    return [_example(item, traces) for item in order[: view["n"]]]
+    named = trace.titles(context for t in traces.values() for context in t.contexts.values())
+    row = view["row"]
+    return [
+        _example(item, traces, row) | {"retrieved": trace.retrieved(traces[row].rankings[item], named)}
+        for item in order[: view["n"]]
+    ]
 
 
 def _scores(line: Line, metric: str) -> dict[str, float]:
     return {item: row[metric] for item, row in line.run.scores().items() if metric in row}  # type: ignore[union-attr]
 
 
-def _example(item: str, traces: dict[str, trace.Trace]) -> dict[str, Any]:
-    first = next(iter(traces.values()))
-    asked = first.questions[item]
+def _example(item: str, traces: dict[str, trace.Trace], row: str) -> dict[str, Any]:
+    asked = traces[row].questions[item]
     answers = [
         {
             "row": name,
@@ -88,10 +100,20 @@ def _example(item: str, traces: dict[str, trace.Trace]) -> dict[str, Any]:
     return facts | source | {"gold": list(asked.references), "answers": answers}
 
 
-def _text(lines: Lines, example: dict[str, Any], metric: str) -> str:
-    labels = {row.name: row.label for row in lines.wish.spec.rows}
+def _kind(lines: Lines, column: Column, row: str, kind: str) -> str:
+    """Return the heading of one kind of item, with how many there are."""
+    line = lines.of(row, column)
+    values = list(_scores(line, kind).values()) if line is not None and line.ran else []
+    count = f"{sum(value == 1 for value in values)} of {len(values)} questions" if values else "not computed"
+    return f"### {escaped(LABELS.get(kind.removeprefix('lost_'), kind))}: {count}"
+
+
+def _text(lines: Lines, example: dict[str, Any], view: dict[str, Any], level: int) -> str:
+    metric, labels = view["metric"], {row.name: row.label for row in lines.wish.spec.rows}
     about = " · ".join(escaped(str(example[k])) for k in ("item", "link", "author", "license") if example[k])
-    parts = [f"### {escaped(example['title'])}", about, "Question", page.fenced(example["question"])]
+    parts = [f"{'#' * level} {escaped(example['title'])}", about, "Question", page.fenced(example["question"])]
+    hits = [f"{n}. {escaped(hit['title'])} ({hit['score']:.4f})" for n, hit in enumerate(example["retrieved"], 1)]
+    parts += [f"Retrieved by {escaped(labels[view['row']])}", "\n".join(hits)] if hits else []
     for gold in example["gold"]:
         parts += ["Gold answer", page.fenced(gold)]
     for answer in example["answers"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from graphcontext.table.render import escape_markdown, markdown_table, write
 from graphcontext.table.scores import result_of
 
 BINS = 10
+EDGES = np.arange(BINS + 1) / BINS  # .3 as it is written, unlike np.linspace's
 VIEW = {"metrics": ...}
 COLORS = ("#1f4e79", "#c55a11", "#548235", "#7030a0")
 
@@ -40,10 +42,14 @@ def histograms(lines: Lines, metrics: list[str]) -> list[dict[str, Any]]:
         for metric in metrics:
             values = [row[metric] for row in scores.values() if metric in row]
             if values:
-                counts = np.histogram(values, bins=BINS, range=(0, 1))[0]
                 where = {"column": line.cell.column.dataset, "row": line.cell.row.name, "metric": metric}
-                found.append(where | {"n": len(values), "counts": counts.tolist()})
+                found.append(where | {"n": len(values), "counts": counts_of(values)})
     return found
+
+
+def counts_of(values: Sequence[float]) -> list[int]:
+    """Return how many values lie in each range; its lower edge belongs to it, and 1 to the last."""
+    return np.histogram(values, bins=EDGES)[0].tolist()
 
 
 def ranges() -> list[str]:

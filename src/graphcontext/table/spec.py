@@ -13,7 +13,10 @@ from graphcontext.table.cells import UNITS
 
 KINDS = ("untrained", "supervised")
 # each kind of table is a module of this package
-TABLE_KINDS = ("scores", "sweep", "histogram", "examples", "context", "prompts", "settings", "ratings", "card")
+TABLE_KINDS = (
+    *("scores", "sweep", "histogram", "ratings"),
+    *("retrieved", "examples", "context", "prompts", "settings", "card"),
+)
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,8 @@ class Spec:
         tolerance: ``close``, on the paper's scale.
         baseline: row that the others are tested against.
         paper_choices: group → what the paper's rows use.
-        kind: a module of this package: ``scores``, ``sweep``, ``histogram``, ``examples``, ``context``, ``prompts``,
-            ``settings``, ``ratings``, or ``card`` for data set statistics.
+        kind: a module of this package: ``scores``, ``sweep``, ``histogram``, ``examples``, ``retrieved``, ``context``,
+            ``prompts``, ``settings``, ``ratings``, or ``card`` for data set statistics.
         view: what that kind shows; its module says which keys.
     """
 
