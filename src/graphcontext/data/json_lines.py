@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import gzip
 import json
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 
+from graphcontext.data.packed import DAMAGE, open_bytes
 from graphcontext.errors import InputError
 
 LONGEST_ID = 500
@@ -107,12 +106,12 @@ def rows(path: Path) -> Iterator[Row]:
     """
     number = 0
     try:
-        with _open(path) as stream:
+        with open_bytes(path) as stream:
             for number, raw in enumerate(stream, 1):
                 values = _parse(path, number, raw)
                 if values is not None:
                     yield Row(path, number, values)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as fault:
+    except DAMAGE as fault:
         raise InputError(f"{path} is cut or damaged after line {number}: {fault}; fetch it again") from fault
 
 
@@ -150,7 +149,3 @@ def _parse(path: Path, number: int, raw: bytes) -> dict[str, Any] | None:
 
 def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number of JSON")
-
-
-def _open(path: Path) -> BinaryIO:
-    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
+from graphcontext.data.packed import DAMAGE, open_bytes
 from graphcontext.errors import InputError
 
 CHUNK = 1 << 18  # bytes fed to the parser at once
@@ -29,14 +28,14 @@ def rows(path: Path, root: str) -> Iterator[dict[str, str]]:
     parser = etree.XMLParser(target=target, resolve_entities="internal", no_network=True)
     n_bytes = 0
     try:
-        with _open(path) as stream:
+        with open_bytes(path) as stream:
             while chunk := stream.read(CHUNK):
                 parser.feed(chunk)
                 n_bytes += len(chunk)
                 yield from target.take()
         parser.close()
         yield from target.take()
-    except (etree.XMLSyntaxError, EOFError, gzip.BadGzipFile, zlib.error) as fault:
+    except (etree.XMLSyntaxError, *DAMAGE) as fault:
         reason = re.sub(r"\(<string>, line \d+\)$", "", " ".join(str(fault).split())).strip()
         if target.root_is_missing and not isinstance(fault, EOFError | zlib.error):
             reason = reason if path.stat().st_size else "it is empty"
@@ -99,7 +98,3 @@ class _RowTarget:
 
     def _where(self) -> str:
         return f"{self._path} is malformed: after row {self.n_rows}"
-
-
-def _open(path: Path) -> BinaryIO:
-    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import itertools
 import json
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from graphcontext import models
+from graphcontext.data.packed import DAMAGE, open_text
 from graphcontext.enhance.one_hop import (
     EMPTY,
     INSTANCE_OF,
@@ -111,10 +111,9 @@ def read_tsv(path: Path) -> Iterator[tuple[str, Statement]]:
         InputError: no header with the six columns, a row of another length, an id that is none, heads and tails
             whose ids begin with different letters, text that is not UTF-8; with the line.
     """
-    opened = gzip.open if path.name.lower().endswith(".gz") else open
     letters: set[str] = set()
     try:
-        with opened(path, "rt", encoding="utf-8-sig", newline="\n") as stream:
+        with open_text(path, newline="\n") as stream:
             columns = stream.readline().rstrip("\r\n").split("\t")
             if not set(COLUMNS) <= set(columns):
                 raise InputError(f"{path}: the first line names {columns[:8]}; needed: {', '.join(COLUMNS)}")
@@ -134,5 +133,5 @@ def read_tsv(path: Path) -> Iterator[tuple[str, Statement]]:
                     raise InputError(f"{where}: ids begin with {' and '.join(sorted(letters))}; one letter a file")
                 if label and relation and tail_label:  # without a label in this language it makes no sentence
                     yield label, statement
-    except (UnicodeDecodeError, EOFError, OSError) as error:
+    except (UnicodeDecodeError, *DAMAGE) as error:
         raise InputError(f"{path}: cannot be read: {type(error).__name__}: {error}") from error

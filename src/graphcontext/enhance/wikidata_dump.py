@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from graphcontext.data.packed import DAMAGE
 from graphcontext.enhance.one_hop import id_number
 from graphcontext.errors import InputError
 
@@ -46,7 +46,7 @@ def read_dump(lines: Iterable[bytes], where: str, language: str) -> Iterator[Ent
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         what = f"no entity in the JSON of a Wikidata dump ({type(error).__name__}: {error})"
         raise InputError(f"{where}, line {number}: {what}") from error
-    except (EOFError, OSError, zlib.error) as error:
+    except DAMAGE as error:
         raise InputError(f"{where} is cut or damaged after line {number}: {error}") from error
 
 
