@@ -26,7 +26,7 @@ from graphcontext.data.records import (
     from_json,
 )
 from graphcontext.errors import InputError, RunError
-from graphcontext.evaluate.retrieval import check_supports
+from graphcontext.evaluate.retrieval import check_cut_offs, check_supports
 from graphcontext.files import digest, jsonl, read_lines, write_atomic
 from graphcontext.graph.storage import load_graph, save_graph
 from graphcontext.items import run_items, score_items
@@ -129,7 +129,7 @@ class Pipeline:
         """Read the data set once; later runs read the artefact.
 
         Raises:
-            InputError: a metric needs gold passages, and no question has any.
+            InputError: a metric needs gold passages and no question has any, or more of a ranking than is retrieved.
         """
 
         def make(artefact: Artefact) -> dict[str, Any]:
@@ -145,6 +145,8 @@ class Pipeline:
         if self.asked is None:
             metrics = {name: self.parts["metric"][name] for name in self.keys.scores}
             check_supports(metrics, chosen, str(self.config["dataset"].get("name")))
+            n_passages = max((len(corpus.passages) for corpus in corpora.values()), default=0)
+            check_cut_offs(metrics, getattr(self.parts["retriever"], "top_k", None), n_passages)
         return Data(chosen, corpora, card)
 
     def graphs(self, data: Data) -> dict[str, Graph]:

@@ -12,6 +12,7 @@ from own_data import jsonl_dataset, write_jsonl
 from graphcontext.data.card import card_markdown
 from graphcontext.data.jsonl import JSONL
 from graphcontext.data.qrels import read_qrels
+from graphcontext.data.records import Question, from_json, to_json
 from graphcontext.errors import InputError, MissingDataError
 
 
@@ -153,6 +154,9 @@ def test_qrels_add_gold_passages(tmp_path):
     (folder / "qrels.tsv").write_text("q7\td0\t1\nq7\td1\t0\nq7\td7\t2\nnobody\td1\t1\n")
     result = jsonl_dataset(folder).load()
     assert [q.supports for q in result.questions] == [("d6",), ("d7", "d0")]
+    assert [q.grades for q in result.questions] == [None, (2, 1)]  # a record without grades keeps its bytes
+    assert "grades" not in to_json(result.questions[0])
+    assert [from_json(Question, to_json(question)) for question in result.questions] == list(result.questions)
     assert result.card["counts"]["judged questions that are not there"] == 1
 
 
@@ -366,10 +370,10 @@ def test_bytes_of_another_encoding_are_named_and_a_byte_order_mark_is_not(tmp_pa
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("query-id\tcorpus-id\tscore\nq\ta b\t1\n", {"q": ("a b",)}),
-        ("corpus-id\tscore\tquery-id\na\t1\tq\n", {"q": ("a",)}),
-        ("q 0 a 2\nq 0 b -1\nr 0 c 0\n", {"q": ("a",), "r": ()}),
-        ("q\ta\t1\nq\ta\t1\n\n", {"q": ("a",)}),
+        ("query-id\tcorpus-id\tscore\nq\ta b\t1\n", {"q": {"a b": 1}}),
+        ("corpus-id\tscore\tquery-id\na\t1\tq\n", {"q": {"a": 1}}),
+        ("q 0 a 2\nq 0 b -1\nr 0 c 0\n", {"q": {"a": 2}, "r": {}}),
+        ("q\ta\t1\nq\ta\t1.0\n\n", {"q": {"a": 1}}),
         ("", {}),
     ],
 )
@@ -384,8 +388,10 @@ def test_qrels_of_beir_and_trec(tmp_path, text, found):
         ("q\ta\n", "line 1 has 2 columns; expected question"),
         ("what\tis\tthis\n", "line 1: 'what is this' is no header and no judgement"),
         ("q\ta\t1\nq\ta\n", "line 2 has 2 columns, the lines before it 3"),
-        ("q\ta\t1\nq\tb\tx\n", "line 2: the score is 'x', expected a finite number"),
-        ("q\ta\t1\nq\tb\tnan\n", "line 2: the score is 'nan', expected a finite number"),
+        ("q\ta\t1\nq\tb\tx\n", "line 2: the score is 'x', expected a whole number"),
+        ("q\ta\t1\nq\tb\tnan\n", "line 2: the score is 'nan', expected a whole number"),
+        ("q\ta\t1\nq\tb\t0.5\n", "line 2: the score is '0.5', expected a whole number"),
+        ("q\ta\t1\nq\tb\tinf\n", "line 2: the score is 'inf', expected a whole number"),
         ("q\ta\t1\nq\ta\t0\n", "line 2: passage a of question q has another score in a line before"),
         ("q\ta\t1\n\tb\t1\n", "line 2: an id is empty"),
     ],

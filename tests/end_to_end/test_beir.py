@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphcontext import api
+from graphcontext.errors import InputError
 
 
 @pytest.fixture
@@ -32,9 +33,19 @@ def test_retrieval_on_beir(beir: str) -> None:
     assert values == {"recall@k": pytest.approx((1 + 1 / 2) / 2), "mrr": 1.0}  # MED-9 is gold, but not there
     ranked = [line.split()[:3] for line in (run.path / "rankings.trec").read_text().splitlines()]
     assert ranked == [["PLAIN-1", "Q0", "MED-1"], ["PLAIN-2", "Q0", "MED-3"]]
-    assert "PLAIN-2 0 MED-9 1" in (run.path / "qrels.trec").read_text()
+    assert (run.path / "qrels.trec").read_text().splitlines()[::2] == ["PLAIN-1 0 MED-1 2", "PLAIN-2 0 MED-9 1"]
     card = json.loads((run.path / "card.json").read_text())
     assert (card["layout"], card["counts"]["gold passages that are not in the corpus"]) == ("BEIR", 1)
+
+
+@pytest.mark.end_to_end
+def test_a_cut_off_beyond_the_rankings_is_refused_before_retrieval(beir: str) -> None:
+    words = ("dataset=jsonl", f"dataset.path={beir}", "retriever=bm25", "enhancer=none", "generator=none")
+    metric = ("tokenizer=words", "metric=[ndcg@k]")
+    with pytest.raises(InputError, match=r"^metric.ndcg@k.k=10, retriever.top_k=2: .* set retriever.top_k=3 or"):
+        api.run(*words, *metric)
+    assert not Path("store/ranking").exists()
+    assert api.run(*words, *metric, "retriever.top_k=3").metrics["metrics"]["ndcg@k"]["value"] > 0
 
 
 @pytest.mark.end_to_end

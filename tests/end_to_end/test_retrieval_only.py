@@ -51,7 +51,8 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.end_to_end
 def test_rankings_are_scored_without_a_model_and_written_for_trec_eval(conf: str) -> None:
     metric = "metric=[recall@k,precision@k,ndcg@k,mrr,rouge1]"
-    run = api.run(*WORDS, "dataset=own", metric, "metric.precision@k.k=2", config_dir=conf)
+    cut = [f"metric.{name}@k.k=2" for name in ("recall", "precision", "ndcg")]
+    run = api.run(*WORDS, "dataset=own", metric, *cut, "metric.recall@k.ks=[1]", config_dir=conf)
     done = run.metrics
     values = {name: m["value"] for name, m in done["metrics"].items()}
     # q 0: sockets first of 1 gold; q 1: disk, usage; q 2: no gold passage, so 0

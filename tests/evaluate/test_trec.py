@@ -19,6 +19,7 @@ def test_gold_passages_stand_once_and_questions_without_any_are_left_out():
     questions = [Question("7", "?", "c", supports=("b", "a", "b")), Question("8", "?", "c")]
     assert qrels_file(questions) == "7 0 b 1\n7 0 a 1\n"
     assert qrels_file(questions[1:]) == ""
+    assert qrels_file([Question("7", "?", "c", supports=("b", "a"), grades=(2, 1))]) == "7 0 b 2\n7 0 a 1\n"
 
 
 def test_ids_have_no_blanks_and_stay_distinct():

@@ -35,7 +35,7 @@ class JSONL:
     ``test.jsonl``, ``dev.jsonl``, ``train.jsonl``) are told by their files and keys.
 
     A passage keeps the user's id; it is matched on "title, newline, text" and shown as that, with the answer where
-    it has one. Gold passages that are not in the corpus stay gold, and are counted.
+    it has one. Gold passages that are not in the corpus stay gold, and are counted. Grades of qrels are kept.
 
     Args:
         name: the data set's name.
@@ -54,7 +54,7 @@ class JSONL:
         InputError: a value is not allowed.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     execution: ClassVar[frozenset[str]] = frozenset({"path", "corpus_path", "plan"})
     selection: ClassVar[frozenset[str]] = frozenset({"limit", "seed"})
 
@@ -180,8 +180,9 @@ def _question(asked: Asked, corpus_id: str) -> Question:
         corpus_id=corpus_id,
         references=asked.answers,
         title=asked.text,
-        supports=asked.supports,
+        supports=tuple(asked.supports),
         source=Source(date=asked.date),
+        grades=tuple(asked.supports.values()) if max(asked.supports.values(), default=1) > 1 else None,
     )
 
 

@@ -20,12 +20,12 @@ KEYS = frozenset(("id", "_id", "question", "text", "query", "answers", "golden_a
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question as its file has it; ``side`` is empty where the file says none."""
+    """One question as its file has it, gold passages with their grades; ``side`` is empty where the file says none."""
 
     id: str
     text: str
     answers: tuple[str, ...]
-    supports: tuple[str, ...]
+    supports: dict[str, int]
     side: str = ""
     date: str = ""
 
@@ -80,26 +80,28 @@ def _asked(row: Row, side: str, counts: Counter[str]) -> Asked:
         id=row.identifier("id", "_id"),
         text=text,
         answers=answers,
-        supports=tuple(dict.fromkeys(row.list_of("supports", entry_id))),
+        supports=dict.fromkeys(row.list_of("supports", entry_id), 1),
         side=side or SIDE_OF.get(named, ""),
         date=check_date(row.optional_text("date"), f"{row.path}: line {row.line}", "date"),
     )
 
 
 def _judged(asked: Sequence[Asked], files: Files, counts: Counter[str]) -> list[Asked]:
-    """Add the gold passages of the qrels; a qrels file of a side says which questions are of it."""
+    """Add gold passages of the qrels, each at its highest grade; a qrels file of a side says which questions it has."""
     judged = {side: read_qrels(path) for side, path in files.qrels.items()}
     known = {question.id for question in asked}
     counts["judged questions that are not there"] += sum(q not in known for found in judged.values() for q in found)
     result: list[Asked] = []
     for question in asked:
         sides = [side for side, found in judged.items() if question.id in found and side != WHOLE]
-        gold = [passage for found in judged.values() for passage in found.get(question.id, ())]
+        gold = dict(question.supports)
+        for passage, grade in (pair for found in judged.values() for pair in found.get(question.id, {}).items()):
+            gold[passage] = max(grade, gold.get(passage, 1))
         side = question.side
         if not side and sides:
             side = next(name for name in ("test", "validation", "train") if name in sides)
             counts["questions judged on two sides"] += len(sides) > 1
-        result.append(replace(question, supports=tuple(dict.fromkeys([*question.supports, *gold])), side=side))
+        result.append(replace(question, supports=gold, side=side))
     return result
 
 

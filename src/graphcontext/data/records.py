@@ -82,7 +82,8 @@ class Question:
     """One question to answer from the corpus named by ``corpus_id``.
 
     ``text`` is what is asked (for a forum: title, newline, body), ``references`` the gold answers,
-    ``supports`` the ids of gold passages where the data set has them.
+    ``supports`` the ids of gold passages where the data set has them, ``grades`` how relevant each of them is
+    (whole numbers from 1), None where all are 1.
     """
 
     id: str
@@ -92,6 +93,12 @@ class Question:
     title: str = ""
     supports: tuple[str, ...] = ()
     source: Source = Source()
+    grades: tuple[int, ...] | None = None
+
+    @property
+    def gold(self) -> dict[str, int]:
+        """Return gold passage → grade, in the order of ``supports``."""
+        return dict(zip(self.supports, self.grades or (1,) * len(self.supports), strict=True))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,53 +3,58 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from graphcontext.data.records import Context, Prediction, Question, Ranking
 from graphcontext.errors import InputError, did_you_mean
 
+Gold = Mapping[str, int]  # gold passage → grade, from 1
 
-def recall(ranked: Sequence[str], gold: set[str], k: int | None) -> float:
+
+def recall(ranked: Sequence[str], gold: Gold, k: int | None) -> float:
     """Return |gold ∩ top k| / |gold|.
 
-    >>> recall(["a", "b", "c"], {"a", "c", "d"}, 2)
+    >>> recall(["a", "b", "c"], {"a": 1, "c": 1, "d": 1}, 2)
     0.3333333333333333
     """
-    return len(gold & set(ranked[:k])) / len(gold) if gold else 0.0
+    return len(gold.keys() & set(ranked[:k])) / len(gold) if gold else 0.0
 
 
-def precision(ranked: Sequence[str], gold: set[str], k: int | None) -> float:
+def precision(ranked: Sequence[str], gold: Gold, k: int | None) -> float:
     """Return |gold ∩ top k| / k: a place that the ranking leaves empty counts against it.
 
-    >>> precision(["a", "b"], {"a", "c"}, 4)
+    >>> precision(["a", "b"], {"a": 1, "c": 1}, 4)
     0.25
     """
     places = len(ranked) if k is None else k
-    return len(gold & set(ranked[:k])) / places if places else 0.0
+    return len(gold.keys() & set(ranked[:k])) / places if places else 0.0
 
 
-def ndcg(ranked: Sequence[str], gold: set[str], k: int | None) -> float:
-    """Return DCG / ideal DCG of the top k, with DCG = Σ rel_i / log2(i + 1) over ranks i from 1 and rel in {0, 1}.
+def ndcg(ranked: Sequence[str], gold: Gold, k: int | None) -> float:
+    """Return DCG / ideal DCG of the top k, with DCG = Σ grade_i / log2(i + 1) over ranks i from 1.
 
-    >>> ndcg(["a", "b", "c"], {"b"}, 3) == 1 / math.log2(3)
-    True
+    >>> round(ndcg(["b", "a"], {"a": 2, "b": 1}, 2), 3)  # (1 + 2 / log2(3)) / (2 + 1 / log2(3))
+    0.86
     """
-    gain = math.fsum(1 / math.log2(i + 1) for i, passage in enumerate(ranked[:k], 1) if passage in gold)
-    ideal = math.fsum(1 / math.log2(i + 1) for i in range(1, min(len(gold), k or len(gold)) + 1))
-    return gain / ideal if ideal else 0.0
+    ideal = _dcg(sorted(gold.values(), reverse=True)[:k])
+    return _dcg([gold.get(passage, 0) for passage in ranked[:k]]) / ideal if ideal else 0.0
 
 
-def reciprocal_rank(ranked: Sequence[str], gold: set[str], k: int | None) -> float:
+def _dcg(grades: Sequence[int]) -> float:
+    return math.fsum(grade / math.log2(i + 1) for i, grade in enumerate(grades, 1))
+
+
+def reciprocal_rank(ranked: Sequence[str], gold: Gold, k: int | None) -> float:
     """Return 1 / rank of the first gold passage of the top k, 0 where there is none.
 
-    >>> reciprocal_rank(["a", "b", "c"], {"c", "b"}, None)
+    >>> reciprocal_rank(["a", "b", "c"], {"c": 1, "b": 1}, None)
     0.5
     """
     return next((1 / i for i, passage in enumerate(ranked[:k], 1) if passage in gold), 0.0)
 
 
-MEASURES: dict[str, Callable[[Sequence[str], set[str], int | None], float]] = {
+MEASURES: dict[str, Callable[[Sequence[str], Gold, int | None], float]] = {
     "recall": recall,
     "precision": precision,
     "ndcg": ndcg,
@@ -58,10 +63,10 @@ MEASURES: dict[str, Callable[[Sequence[str], set[str], int | None], float]] = {
 
 
 class RetrievalMetric:
-    """Scores a ranking by the question's gold passages (``supports``), each as relevant as any other.
+    """Scores a ranking by the question's gold passages (``supports``), which nDCG weighs by their ``grades``.
 
-    Recall and precision at k, nDCG at k (Järvelin and Kekäläinen 2002, gains discounted by log2), and the
-    reciprocal rank, as trec_eval defines them over one question. The order is the ranking's own, its ties too.
+    Recall and precision at k, nDCG at k (Järvelin and Kekäläinen 2002; the gain is the grade, discounted by log2), and
+    the reciprocal rank, as trec_eval defines them over one question. The order is the ranking's own, its ties too.
 
     Emits the value at ``k`` under the metric's name (``recall@k``, ``mrr``) and one per further cut-off
     (``recall@5``, ``mrr@5``), each in [0, 1]. Needs no answers: ``generator=none`` scores it.
@@ -70,28 +75,31 @@ class RetrievalMetric:
     none of whose scored questions has any is refused before anything is retrieved.
 
     Differs from trec_eval: it leaves questions without relevant passages out of its mean, and orders ties by id.
+    Differs from BEIR's evaluator: a passage with the question's own id counts, unless ``ignore_identical_ids``.
 
     Args:
         measure: ``recall``, ``precision``, ``ndcg`` or ``mrr``.
         k: cut-off of the metric's own value, at least 1; null: the whole ranking.
         ks: further cut-offs, each at least 1.
+        ignore_identical_ids: take the passage that has the question's id out of the ranking first, as BEIR does
+            (the query is a document in ArguAna and Quora). The TREC files keep it.
 
     Raises:
         InputError: an unknown measure, or a cut-off below 1.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     execution: ClassVar[frozenset[str]] = frozenset()
     needs_answers: ClassVar[bool] = False
     needs_supports: ClassVar[bool] = True
 
-    def __init__(self, measure: str, k: int | None, ks: Sequence[int] = ()) -> None:
+    def __init__(self, measure: str, k: int | None, ks: Sequence[int] = (), ignore_identical_ids: bool = False) -> None:
         if measure not in MEASURES:
             raise InputError(f"metric measure {measure!r} is unknown{did_you_mean(str(measure), MEASURES)}")
         for value in (*ks, *([] if k is None else [k])):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InputError(f"metric {measure}: the cut-off {value!r}; allowed: whole numbers of at least 1")
-        self.measure, self.k, self.ks = measure, k, tuple(ks)
+        self.measure, self.k, self.ks, self.ignore_identical_ids = measure, k, tuple(ks), ignore_identical_ids
 
     @property
     def name(self) -> str:
@@ -101,7 +109,20 @@ class RetrievalMetric:
     @property
     def signature(self) -> str:
         """Name, cut-off and relevance, as ``recall@k|k=10|supports, binary``."""
-        return f"{self.name}|k={'all' if self.k is None else self.k}|supports, binary"
+        gain = "gain = grade" if self.measure == "ndcg" else "binary"
+        own = "|identical ids ignored" if self.ignore_identical_ids else ""
+        return f"{self.name}|k={'all' if self.k is None else self.k}|supports, {gain}{own}"
+
+    @property
+    def depth(self) -> int:
+        """The number of passages that must be retrieved for each cut-off to be what it says."""
+        return max([self.k or 0, *self.ks]) + self.ignore_identical_ids
+
+    @property
+    def deepest(self) -> str:
+        """The argument that asks for ``depth`` passages, as it is typed."""
+        asks = f"k={self.k}" if (self.k or 0) >= max(self.ks, default=0) else f"ks={list(self.ks)}"
+        return asks + (" beside the identical id" if self.ignore_identical_ids else "")
 
     def score(
         self,
@@ -121,8 +142,9 @@ class RetrievalMetric:
         cuts = {self.name: self.k} | {f"{self.measure}@{k}": k for k in self.ks}
         rows = []
         for question, ranking in zip(questions, rankings, strict=True):
-            ranked, gold = [hit.id for hit in ranking.passages], set(question.supports)
-            rows.append({name: MEASURES[self.measure](ranked, gold, k) for name, k in cuts.items()})
+            own = question.id if self.ignore_identical_ids else None
+            ranked = [hit.id for hit in ranking.passages if hit.id != own]
+            rows.append({name: MEASURES[self.measure](ranked, question.gold, k) for name, k in cuts.items()})
         return rows
 
 
@@ -138,3 +160,24 @@ def check_supports(metrics: dict[str, object], questions: Sequence[Question], da
         if getattr(metric, "needs_supports", False):
             needs = "needs questions with supports (gold passages)"
             raise InputError(f"metric {name} {needs}; data set {dataset} has none")
+
+
+def check_cut_offs(metrics: dict[str, object], top_k: int | None, n_passages: int) -> None:
+    """Check that no cut-off lies beyond the rankings' end: recall@10 of two passages would be recall@2.
+
+    Args:
+        metrics: metric by name; those of other classes are not looked at.
+        top_k: passages that are retrieved per question, None where the retriever has no such number.
+        n_passages: size of the largest corpus; one that is retrieved whole is never too short.
+
+    Raises:
+        InputError: naming each metric, and what to set.
+    """
+    if top_k is None or n_passages <= top_k:
+        return
+    deep = {name: m for name, m in metrics.items() if isinstance(m, RetrievalMetric) and m.depth > top_k}
+    if deep:
+        named = [f"metric.{name}.{m.deepest}" for name, m in deep.items()]
+        least = min(max(metric.depth for metric in deep.values()), n_passages)
+        mend = f"set retriever.top_k={least} or lower cut-offs"
+        raise InputError(f"{', '.join(named)}, retriever.top_k={top_k}: the rankings end before the cut-off; {mend}")

@@ -34,8 +34,8 @@ def run_file(rankings: Sequence[Ranking]) -> str:
 
 
 def qrels_file(questions: Sequence[Question]) -> str:
-    """Return TREC relevance judgements, ``question 0 passage 1``, one line per gold passage; empty without any."""
-    return "".join(f"{word(q.id)} 0 {word(support)} 1\n" for q in questions for support in dict.fromkeys(q.supports))
+    """Return TREC relevance judgements, ``question 0 passage grade``, a line per gold passage; empty without any."""
+    return "".join(f"{word(q.id)} 0 {word(name)} {grade}\n" for q in questions for name, grade in q.gold.items())
 
 
 def word(name: str) -> str:
