@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from typing import Any
 
@@ -112,7 +113,9 @@ def ratings(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
         study, written = raters.export_ratings(name, overrides, flags.config_dir, Path("."), flags.quiet)
         print("for the raters:", *(f"  {path}" for path in written), sep="\n")
         print(f"not for the raters: {study.folder / 'key.jsonl'}, {study.folder / 'export.json'}")
-        print(f"then: graphcontext ratings import {name} FILE …, and graphcontext table {name}")
+        own = ["--config-dir", flags.config_dir] if flags.config_dir else []
+        same = " ".join(["", *map(shlex.quote, [*(o for o in overrides if not o.startswith("ratings.")), *own])])
+        print(f"then: graphcontext ratings import {name} FILE …{same}, and graphcontext table {name}{same}")
     else:
         study, said = raters.import_ratings(name, files, overrides, flags.config_dir, Path("."))
         print("\n".join(said))

@@ -15,7 +15,7 @@ from graphcontext.table.lines import compute, declare
 from graphcontext.table.study import Study, export, folder_of, keep, read_study
 
 EXPORT_KEYS = {"n": "int", "seed": "int", "gold": "bool"}
-IMPORT_KEYS = {"partial": "bool"}
+IMPORT_KEYS = {"partial": "bool", "replace": "bool", "identical": "bool"}
 
 
 def export_ratings(
@@ -53,7 +53,9 @@ def import_ratings(
     Args:
         name: the table that was exported.
         files: Doccano's exports, JSONL or the ``.zip`` of them.
-        overrides: those of the export; ``ratings.partial=true`` takes raters who left items without a label.
+        overrides: those of the export; ``ratings.partial=true`` takes raters who left items without a label,
+            ``ratings.replace=true`` drops what was imported before, ``ratings.identical=true`` takes raters who gave
+            the same labels throughout.
         config_dir: a conf tree of the user's own.
         root: the working folder.
 
@@ -61,8 +63,9 @@ def import_ratings(
         InputError: nothing was exported, no files, or faults in them.
     """
     settings, rest = _settings(overrides, IMPORT_KEYS)
-    partial = settings.get("partial", False)
-    check_type("ratings.partial", partial, "bool")
+    settings = {**dict.fromkeys(IMPORT_KEYS, False), **settings}
+    for key, kind in IMPORT_KEYS.items():
+        check_type(f"ratings.{key}", settings[key], kind)
     folder = folder_of(declare(_request(name, rest, config_dir, root), config_dir, root))
     study = read_study(folder)
     if study is None:
@@ -71,12 +74,13 @@ def import_ratings(
     if not files:
         raise InputError("ratings import needs FILE …: what Doccano exported")
     allowed = {item.item: study.labels[item.kind] for item in study.items}
+    whole = [] if settings["partial"] else study.groups()
     try:
-        found = doccano.read([Path(f).expanduser() for f in files], allowed, [] if partial else study.groups())
+        found = doccano.read([Path(f).expanduser() for f in files], allowed, whole)
     except InputError as error:
         hint = "; ratings.partial=true takes raters who left items out" if " have no label" in str(error) else ""
         raise InputError(f"{error}{hint}") from error
-    replaced = keep(study, found)
+    replaced = keep(study, found, settings["replace"], settings["identical"])
     counted = Counter(judgement.rater for judgement in found.judgements)
     said = [f"{rater}: {n} labels" for rater, n in sorted(counted.items())]
     said += [f"{rater}: no labels, left out" for rater in found.silent]

@@ -48,6 +48,12 @@ def test_one_file_per_rater_is_named_by_the_rater(tmp_path: Path) -> None:
     assert found.silent == ()
 
 
+def test_a_file_that_was_downloaded_twice_is_of_one_rater(tmp_path: Path) -> None:
+    pairs = export(tmp_path, "ann.jsonl", row("p1", "A"), row("p2", "tie"))
+    ratings = export(tmp_path, "ann (1).jsonl", row("r1", "3"))
+    assert {j.rater for j in read([pairs, ratings], ALLOWED, WHOLE).judgements} == {"ann"}
+
+
 def test_an_archive_holds_a_file_per_member_and_who_labelled_nothing_is_named(tmp_path: Path) -> None:
     path = tmp_path / "export.zip"
     with zipfile.ZipFile(path, "w") as archive:

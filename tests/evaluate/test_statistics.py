@@ -16,6 +16,7 @@ from graphcontext.evaluate.statistics import (
     paired_difference,
     permutation_p,
     seed_deviation,
+    wilson_interval,
 )
 
 fractions = st.floats(0, 1, allow_nan=False, width=32)
@@ -79,6 +80,18 @@ def test_one_item_or_equal_items_have_no_width():
     assert bootstrap_mean(np.array([0.3]), seed=0) == Estimate(0.3, 0.3, 0.3, 1)
     estimate = bootstrap_mean(np.full(7, 0.1), seed=0)
     assert estimate.low == estimate.value == estimate.high
+
+
+@pytest.mark.parametrize(
+    ("share", "n", "low", "high"),
+    [
+        (1.0, 1, 0.2065, 1.0),  # 1 / (1 + 3.8415)
+        (0.0, 6, 0.0, 0.3903),  # 3.8415 / (6 + 3.8415)
+        (0.5, 100, 0.4038, 0.5962),  # (.5192 ± 1.96 √(.0025 + .0001)) / 1.0384
+    ],
+)
+def test_wilsons_interval_has_a_width_everywhere(share, n, low, high):
+    assert wilson_interval(share, n) == pytest.approx((low, high), abs=1e-4)
 
 
 def test_interval_is_near_the_normal_one_for_many_items():

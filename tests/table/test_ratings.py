@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from graphcontext import api, cli, ratings
-from graphcontext.data.doccano import Judgement
+from graphcontext.data.doccano import Judgement, Labels
 from graphcontext.errors import InputError, RunError
 from graphcontext.evaluate.statistics import permutation_p
 from graphcontext.files import read_lines
@@ -19,7 +19,8 @@ from graphcontext.runs import Run
 from graphcontext.table.cells import Cell, Made
 from graphcontext.table.claims import load_claims
 from graphcontext.table.rated import panel_of
-from graphcontext.table.study import PAIR, RATING, Item, Study, instructions
+from graphcontext.table.spec import load_spec
+from graphcontext.table.study import PAIR, RATING, Item, Study, instructions, keep
 from graphcontext.table.verdicts import Judged
 
 CONF = str(Path(__file__).parent / "conf")
@@ -49,8 +50,9 @@ def labelled(study: Study, rater: str, label: Callable[[Item], str | None], fold
     return str(path)
 
 
-def take(place: Path, *files: str, partial: bool = False) -> tuple[Study, list[str]]:
-    return ratings.import_ratings(NAME, files, [SIX, *(["ratings.partial=true"] if partial else [])], CONF, place)
+def take(place: Path, *files: str, **settings: bool) -> tuple[Study, list[str]]:
+    given = [f"ratings.{key}={str(value).lower()}" for key, value in settings.items()]
+    return ratings.import_ratings(NAME, files, [SIX, *given], CONF, place)
 
 
 def table(place: Path) -> Made:
@@ -145,6 +147,7 @@ def test_the_whole_set_is_drawn_where_it_is_smaller_and_gold_is_shown_on_demand(
     assert "`1`, `2`, `3`:" in instructions(3, gold=False)
 
 
+@pytest.mark.batch_raises
 def test_items_that_failed_in_a_run_are_not_drawn_but_counted(place: Path) -> None:
     table_yaml = Path(CONF) / "table" / "tests" / "raters.yaml"
     conf = place / "own" / "conf"
@@ -201,7 +204,9 @@ def test_from_labels_to_the_table(place: Path, tmp_path: Path) -> None:
     assert win.p == permutation_p(np.array([0.25, 0.0, 0.5, 0.5]), 0) == win.p_holm  # exact: 3 items, 2/8
     assert win.family == "cqa_sample/win_rate against 50 % (1)" and win.baseline == "base"
     assert win.reported == {"AskUbuntu": 58, "Unix": 63} and win.status == "stand-in"
-    assert win.ci95 is not None and win.ci95[0] <= 81.25 <= win.ci95[1] <= 100
+    # Wilson's of 3.25 in 4: (.8125 + .4802 ± 1.96 √(.0381 + .0600)) / 1.9604 = .6594 ± .3132
+    assert win.ci95 == pytest.approx((34.62, 97.26), abs=0.01)
+    assert win.diff_ci95 == pytest.approx((-15.38, 47.26), abs=0.01)
     assert found["rating"].value == 4.5 and found["rating"].ci95 == (4.5, 4.5)
     assert found["rating_mode"].value == 4  # 4 and 5 four times each: the lower one
     assert found["rating_mode"].reported == {"AskUbuntu": 4, "Unix": 4}
@@ -219,7 +224,7 @@ def test_from_labels_to_the_table(place: Path, tmp_path: Path) -> None:
 def test_three_raters_have_fleiss_kappa(place: Path, tmp_path: Path) -> None:
     study, _ = export(place)
     files = [labelled(study, f"r{n}", lambda i: "3" if i.kind == RATING else side(i), tmp_path) for n in range(3)]
-    take(place, *files)
+    take(place, *files, identical=True)
     done = table(place)
     assert "Fleiss' kappa –" in done.markdown  # everyone says the same: nothing to be expected by chance
     assert cells(done)["win_rate"].value == 100 and cells(done)["rating_mode"].value == 3
@@ -260,6 +265,66 @@ def test_labels_can_be_corrected_and_nothing_is_half_written(place: Path, tmp_pa
     rows = read_lines(study.folder / "judgements.jsonl")
     assert len(rows) == 8 + 1 and again.folder == study.folder
     assert {r["label"] for r in rows if r["rater"] == "ann"} == {"2", "tie"}
+
+
+def both(item: Item) -> str:
+    """Labels that differ, the same for every rater."""
+    return "234"[int(item.item, 16) % 3] if item.kind == RATING else side(item)
+
+
+def test_one_rater_under_two_names_is_refused(place: Path, tmp_path: Path) -> None:
+    study, _ = export(place)
+    ann, copy = (labelled(study, name, both, tmp_path) for name in ("ann", "copy"))
+    message = r"^ann and copy gave the same labels to all 8 items .*ratings\.identical=true takes both$"
+    with pytest.raises(InputError, match=message):
+        take(place, ann, copy)
+    assert not (study.folder / "judgements.jsonl").exists()
+    take(place, ann)
+    with pytest.raises(InputError, match=message):
+        take(place, copy)
+    again = labelled(study, "ann (1)", both, tmp_path)  # a browser's name for the second download
+    assert take(place, again)[1] == ["ann: 8 labels"]
+    assert {r["rater"] for r in read_lines(study.folder / "judgements.jsonl")} == {"ann"}
+    take(place, copy, replace=True)
+    assert {r["rater"] for r in read_lines(study.folder / "judgements.jsonl")} == {"copy"}
+    take(place, ann, identical=True)
+    assert {r["rater"] for r in read_lines(study.folder / "judgements.jsonl")} == {"ann", "copy"}
+
+
+def test_raters_who_say_one_thing_throughout_or_share_few_items_are_two(place: Path, tmp_path: Path) -> None:
+    study, _ = export(place)
+    same = [labelled(study, n, lambda i: "3" if i.kind == RATING else "tie", tmp_path) for n in ("ann", "bob")]
+    take(place, *same)
+    few = [labelled(study, n, lambda i: side(i) if i.kind == PAIR else None, tmp_path) for n in ("cid", "dan")]
+    take(place, *few)  # 4 items
+    assert len(read_lines(study.folder / "judgements.jsonl")) == 8 + 8 + 4 + 4
+
+
+def test_labels_of_two_imports_at_once_are_both_kept(place: Path) -> None:
+    study, _ = export(place)
+    items = [item.item for item in study.items if item.kind == PAIR]
+    given = {rater: tuple(Judgement(rater, item, "tie") for item in items) for rater in ("ann", "bob")}
+    for judgements in given.values():  # either read the study before the other stored anything
+        keep(study, Labels(judgements, ()))
+    assert {r["rater"] for r in read_lines(study.folder / "judgements.jsonl")} == {"ann", "bob"}
+    assert not list(study.folder.glob("*.lock"))
+
+
+def test_a_row_that_loses_is_not_the_best(place: Path, tmp_path: Path) -> None:
+    study, _ = export(place, "ratings.n=6")
+    take(place, labelled(study, "ann", lambda i: None if i.kind == RATING else side(i, "base"), tmp_path))
+    done = table(place)
+    lost = cells(done)["win_rate"]
+    assert (lost.value, lost.diff, lost.p_holm) == (0.0, -50.0, pytest.approx(2 / 64))
+    assert lost.ci95 == pytest.approx((0.0, 39.03), abs=0.01)  # Wilson's of 0 in 6: it has a width
+    assert "**0.0**" not in done.markdown and "textbf{0.0}" not in done.path.with_suffix(".tex").read_text()
+
+
+def test_figure_3s_numbers_are_those_of_the_tuned_model() -> None:
+    rows = load_spec("gcg/fig3").rows
+    assert {r.name: r.overrides for r in rows if r.reported} == {"graph_context_gen_sft": ("llm.adapter=gcg/sft",)}
+    [claim] = [c for c in load_claims("gcg").claims if c.id == "raters_prefer_it"]
+    assert claim.left.rows == ("graph_context_gen_sft",)
 
 
 def test_a_claim_is_tested_by_the_raters(place: Path, tmp_path: Path) -> None:
@@ -373,6 +438,10 @@ def test_the_verb_says_what_to_do_next(
     out = capsys.readouterr().out.splitlines()
     assert out[0] == "for the raters:" and out[1].endswith("pairs.jsonl")
     assert any(line.startswith("not for the raters: ") and "key.jsonl" in line for line in out)
+    assert out[-2] == (
+        f"then: graphcontext ratings import {NAME} FILE … {SIX} --config-dir {CONF}, "
+        f"and graphcontext table {NAME} {SIX} --config-dir {CONF}"
+    )
     assert out[-1] == "ratings: results/sample/tests/raters+dataset.limit=6.ratings"
     assert cli.main(["ratings", "import", NAME, SIX, "--config-dir", CONF]) == 2
     assert "ratings import needs FILE" in capsys.readouterr().err

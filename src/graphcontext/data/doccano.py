@@ -7,6 +7,7 @@ Projects whose annotators do not share annotations export a ``.zip`` with one JS
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,7 +45,7 @@ def lines(texts: Iterable[tuple[str, str]]) -> str:
 
 
 def read(paths: Sequence[Path], allowed: Mapping[str, Sequence[str]], whole: Sequence[Sequence[str]]) -> Labels:
-    """Read exports, one per rater (the file's name) or with the rater named on each line.
+    """Read exports, one per rater (the file's name, without a browser's `` (1)``) or with the rater on each line.
 
     Args:
         paths: ``.jsonl`` files, or ``.zip`` files that hold such.
@@ -111,7 +112,8 @@ def _rows(paths: Sequence[Path], faults: list[str]) -> Iterator[tuple[str, str, 
                 except (ValueError, RecursionError):
                     row = None
                 if isinstance(row, dict):
-                    yield name, PurePosixPath(name).name.removesuffix(".jsonl"), number, row
+                    rater = re.sub(r" \(\d+\)$", "", PurePosixPath(name).name.removesuffix(".jsonl"))
+                    yield name, rater, number, row
                 else:
                     faults.append(f"{name} line {number}: not a line of JSON with keys (export as JSONL)")
 

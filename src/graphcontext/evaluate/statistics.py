@@ -59,6 +59,19 @@ def bootstrap_mean(scores: np.ndarray, seed: int, draws: int = BOOTSTRAP_DRAWS) 
     return Estimate(value, low, high, table.shape[1])
 
 
+def wilson_interval(share: float, n: int) -> tuple[float, float]:
+    r"""Return the 95 % score interval of a share over n items (Wilson 1927); it has a width at 0 and 1 too.
+
+    .. math:: \frac{p + z^2 / 2n \pm z \sqrt{p (1 - p) / n + z^2 / 4n^2}}{1 + z^2 / n}, \quad z = 1.96
+
+    Items that hold a share themselves (ties, several raters) vary less than those it is made for: then it is wide.
+    """
+    z = 1.959964
+    centre, scale = share + z**2 / (2 * n), 1 + z**2 / n
+    half = z * (share * (1 - share) / n + z**2 / (4 * n**2)) ** 0.5
+    return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
+
+
 def seed_deviation(scores: np.ndarray) -> float | None:
     """Return the sample standard deviation (n − 1) of the seeds' means; None for a single seed."""
     means = _as_table(scores).mean(axis=1)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcontext.evaluate.statistics import bootstrap_mean, holm, paired_difference
+from graphcontext.evaluate.statistics import bootstrap_mean, holm, paired_difference, wilson_interval
 from graphcontext.table import expand
 from graphcontext.table.cells import Cell, Column, Made, Measure, Row, TableResult
 from graphcontext.table.compare import Circumstances, Tolerance, cell_status
@@ -33,8 +33,8 @@ TOLERANCES = {
 }
 EXPLAINED = (
     "win rate: share of judgements that prefer the row's answer to {baseline}'s, a tie counts half, each item averaged "
-    "over its raters; Δ and p against 50 %, by a sign-flip permutation test over items, Holm-adjusted within the data "
-    "set; * p < .05"
+    "over its raters; its interval is Wilson's over items; Δ and p against 50 %, by a sign-flip permutation test over "
+    "items, Holm-adjusted within the data set; * p < .05, bold: above 50 % too"
 )
 
 
@@ -131,16 +131,17 @@ def _cell(
     found: dict[str, Any] = {"reported": reported, "n": len(values), "run": _run(line)}
     if metric == "rating_mode":
         value = float(panel.mode or 0)
-        bounds = (value, value)
+        bounds = (value, value)  # of unknown width
     else:
-        factor = 100.0 if metric == "win_rate" else 1.0
         mean = bootstrap_mean(np.array(values), SEED)
-        value, bounds = mean.value * factor, (mean.low * factor, mean.high * factor)
-        found["ci95"] = bounds
+        value, bounds = mean.value, (mean.low, mean.high)
         if metric == "win_rate":
+            low, high = wilson_interval(mean.value, len(values))
+            value, bounds = 100 * mean.value, (100 * low, 100 * high)
             test = paired_difference(np.array(values), np.full(len(values), EVEN), SEED)
-            found |= {"baseline": lines.wish.baseline, "diff": test.diff * factor, "p": test.p}
-            found["diff_ci95"] = (test.low * factor, test.high * factor)
+            found |= {"baseline": lines.wish.baseline, "diff": 100 * test.diff, "p": test.p}
+            found["diff_ci95"] = (bounds[0] - 50, bounds[1] - 50)
+        found["ci95"] = bounds
     about = _circumstances(lines, column, line, metric)
     return Cell(
         row.name,

@@ -6,6 +6,7 @@ each per data set where there are several), ``instructions.md``, and, not for th
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Mapping, Sequence
@@ -18,11 +19,13 @@ from graphcontext.data.records import Prediction, Question
 from graphcontext.data.splits import select
 from graphcontext.errors import InputError, RunError
 from graphcontext.files import digest, jsonl, read_lines, write_atomic
+from graphcontext.lease import Lease
 from graphcontext.table.expand import Column
 from graphcontext.table.lines import Line, Lines
 
 PAIR, RATING = "pair", "rating"
 SIDES = ("A", "B", "tie")
+ENOUGH = 5  # items on which two raters hardly say the same by chance
 
 
 @dataclass(frozen=True)
@@ -165,13 +168,46 @@ def export(lines: Lines, view: Mapping[str, Any]) -> tuple[Study, list[Path]]:
     return Study(folder, facts, tuple(items)), files
 
 
-def keep(study: Study, found: doccano.Labels) -> int:
-    """Store labels beside those that were imported before; returns how many took the place of another."""
-    earlier = {(j.rater, j.item): j.label for j in study.judgements}
-    new = {(j.rater, j.item): j.label for j in found.judgements}
-    rows = [{"rater": r, "item": i, "label": label} for (r, i), label in sorted({**earlier, **new}.items())]
-    write_atomic(study.folder / "judgements.jsonl", jsonl(rows))
+def keep(study: Study, found: doccano.Labels, replace: bool = False, identical: bool = False) -> int:
+    """Store labels beside those that were imported before; returns how many took the place of another.
+
+    Args:
+        study: what was exported.
+        found: the new labels.
+        replace: drop all that was imported before.
+        identical: take raters who gave the same labels throughout.
+
+    Raises:
+        InputError: two raters gave the same labels throughout, which is more often one rater under two names.
+    """
+    with Lease(study.folder / "judgements.lock"):
+        now = read_study(study.folder) or study  # another import may have stored labels since
+        earlier = {} if replace else {(j.rater, j.item): j.label for j in now.judgements}
+        new = {(j.rater, j.item): j.label for j in found.judgements}
+        labels = {**earlier, **new}
+        if not identical:
+            _check_raters(study, labels, {rater for rater, _ in new})
+        rows = [{"rater": r, "item": i, "label": label} for (r, i), label in sorted(labels.items())]
+        write_atomic(study.folder / "judgements.jsonl", jsonl(rows))
     return sum(earlier.get(key, label) != label for key, label in new.items())
+
+
+def _check_raters(study: Study, labels: Mapping[tuple[str, str], str], new: set[str]) -> None:
+    """Refuse a new rater whose labels are another's on all items of both, where these are enough and differ."""
+    kinds = {item.item: item.kind for item in study.items}
+    given: dict[str, dict[str, str]] = {}
+    for (rater, item), label in labels.items():
+        given.setdefault(rater, {})[item] = label
+    for a, b in itertools.combinations(sorted(given), 2):
+        both = given[a].keys() & given[b].keys()
+        used = {(kinds.get(item), given[a][item]) for item in both}
+        varied = len(used) > len({kind for kind, _ in used})
+        if {a, b} & new and len(both) >= ENOUGH and varied and all(given[a][i] == given[b][i] for i in both):
+            raise InputError(
+                f"{a} and {b} gave the same labels to all {len(both)} items of both, nothing imported: one rater under "
+                "two names? Leave one out (ratings.replace=true drops what was imported before); "
+                "ratings.identical=true takes both"
+            )
 
 
 def _draw(lines: Sequence[Line], n: int, seed: int) -> tuple[tuple[Question, ...], int]:
