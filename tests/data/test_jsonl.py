@@ -123,15 +123,73 @@ def test_t42_copies_of_test_questions_leave_a_training_side_of_our_own_cut(tmp_p
     rows[0]["question"] = "What is 7"  # test: 6 and 7
     write_jsonl(folder / "questions.jsonl", rows)
     card = jsonl_dataset(folder, side="train").load().card
-    assert card["copies"]["training questions equal to a test question"] == 1
-    assert asked(folder, "train") == ["1", "2", "3", "4"]
+    assert card["copies"]["questions of other sides equal to a test question, excluded"] == 1
+    assert asked(folder, "train") == ["1", "2", "3", "4"]  # 5 is validation
+
+
+def test_t42_copies_leave_official_sides_too_and_can_be_kept(tmp_path):
+    folder = own(tmp_path)
+    sides = {"train": ["A?", "b", "c", "d"], "dev": ["a", "C!"], "test": ["a"]}
+    rows = [{"id": f"{s}{k}", "question": q, "split": s} for s, asked_ in sides.items() for k, q in enumerate(asked_)]
+    write_jsonl(folder / "questions.jsonl", rows)
+    assert asked(folder, "train") == ["train1", "train3"] and asked(folder, "validation") == ["dev1"]
+    card = jsonl_dataset(folder).load().card
+    assert {name: n for name, n in card["copies"].items() if n} == {
+        "questions of other sides equal to a test question, excluded": 2,
+        "training questions equal to a validation question, excluded": 1,
+    }
+    assert (card["split"]["train"], card["split"]["validation"], card["split"]["test"]) == (2, 1, 1)
+    kept = {"exclude_duplicates": False}
+    assert len(asked(folder, "train", **kept)) == 4 and len(asked(folder, "validation", **kept)) == 2
+    copies = jsonl_dataset(folder, **kept).load().card["copies"]
+    assert copies["questions of other sides equal to a test question, kept"] == 2
+    assert copies["training questions equal to a validation question, kept"] == 2  # with those of the test side
+
+
+def test_t42_copies_of_validation_leave_a_training_side_of_our_own_cut(tmp_path):
+    folder = own(tmp_path)
+    rows = [{"id": k, "question": f"what is {k}?"} for k in range(8)]
+    rows[0]["question"] = "What is 5"  # validation
+    write_jsonl(folder / "questions.jsonl", rows)
+    assert asked(folder, "validation") == ["5"] and asked(folder, "train") == ["1", "2", "3", "4"]
+
+
+def test_questions_of_signs_alone_are_no_copies(tmp_path):
+    folder = own(tmp_path)
+    rows = [{"id": k, "question": sign, "split": "test" if k else "train"} for k, sign in enumerate(("∀?", "∃?", "x"))]
+    write_jsonl(folder / "questions.jsonl", [*rows, {"id": 3, "question": "y", "split": "dev"}])
+    assert asked(folder, "train") == ["0"]
+
+
+@pytest.mark.parametrize("rule", ["auto", "last_quarter"])
+def test_t42_answered_passages_that_are_a_scored_question_leave_the_pool(tmp_path, rule):
+    folder = own(tmp_path, 8, split="test")  # scored by last_quarter: 6 and 7, whose gold passages are d6 and d7
+    if rule == "last_quarter":
+        own(tmp_path)
+    answered = [
+        {"id": "x", "text": "What is 7", "answer": "7"},
+        {"id": "y", "title": "What is 6?", "text": "more of it", "answer": "6"},
+        {"id": "z", "title": "What is", "text": "7?", "answer": "7"},
+        {"id": "d6", "text": "what is 6?", "answer": "6"},  # gold
+        {"id": "v", "text": "what is not 6?", "answer": "5"},
+    ]
+    write_jsonl(folder / "corpus.jsonl", [*answered, {"id": "w", "text": "what is 7?"}])
+    assert [p.id for p in passages(folder, split=rule)] == ["d6", "v", "w"]
+    card = jsonl_dataset(folder, split=rule, expected_passages=6).load().card
+    assert card["copies"]["answered passages equal to a scored question, excluded"] == 3
+    assert card["copies"]["passages without answer equal to a scored question, kept"] == 1
+    assert (card["read"]["passages"], card["pool"], card["answers_in_pool"]) == (6, 3, 2)
+    assert len(passages(folder, split=rule, exclude_duplicates=False)) == 6
+    write_jsonl(folder / "corpus.jsonl", answered[:3])
+    with pytest.raises(InputError, match=r"all 3 passages answer a scored question; dataset.exclude_duplicates=false"):
+        passages(folder, split=rule)
 
 
 def test_passages_that_are_the_question_itself_are_counted(tmp_path):
     folder = own(tmp_path)
     rows = [{"id": "x", "title": "T", "text": "What is 7"}, {"id": "y", "text": "what is 6?"}, {"id": "z", "text": "z"}]
     write_jsonl(folder / "corpus.jsonl", rows)
-    assert jsonl_dataset(folder).load().card["copies"]["passages equal to a scored question"] == 2
+    assert jsonl_dataset(folder).load().card["copies"]["passages without answer equal to a scored question, kept"] == 2
 
 
 def test_questions_without_answers_are_for_retrieval_alone(tmp_path):

@@ -37,6 +37,10 @@ class JSONL:
     A passage keeps the user's id; it is matched on "title, newline, text" and shown as that, with the answer where
     it has one. Gold passages that are not in the corpus stay gold, and are counted. Grades of qrels are kept.
 
+    A passage with an ``answer`` whose question (title, text or both) is a scored question, after normalisation, would
+    hand that answer out: it leaves the pool, unless it is among that question's gold passages. Passages without answers
+    are never left out, only counted. The card tells what was excluded from what was kept.
+
     Args:
         name: the data set's name.
         path: the folder, or one of its files; None for ``jsonl`` below ``GRAPHCONTEXT_DATA``.
@@ -47,7 +51,9 @@ class JSONL:
         split: the rule of the cut: ``auto`` keeps official sides (a dev or test file is scored whole), else it is
             ``last_quarter`` in time order, by id without dates.
         side: the scored side: ``train``, ``validation`` or ``test``.
-        expected_passages: number of passages that the corpus must hold, None is not checked.
+        exclude_duplicates: leave copies out: of test questions from train and validation, of validation questions from
+            train, of scored questions from the answered passages; False keeps and counts them.
+        expected_passages: number of passages that the corpus must hold, before copies leave it; None is not checked.
         plan: assumed sizes for planning before the data is read.
 
     Raises:
@@ -68,6 +74,7 @@ class JSONL:
         seed: int,
         split: str,
         side: str,
+        exclude_duplicates: bool,
         expected_passages: int | None,
         plan: dict[str, Any] | None,
     ) -> None:
@@ -77,7 +84,7 @@ class JSONL:
             raise InputError(f"dataset.expected_passages={expected_passages}; allowed: null or a whole number from 1")
         self.name, self.path, self.corpus_path, self.license = name, path, corpus_path, license
         self.limit, self.seed, self.split, self.side = limit, seed, split, side
-        self.expected_passages, self.plan = expected_passages, plan
+        self.exclude_duplicates, self.expected_passages, self.plan = exclude_duplicates, expected_passages, plan
 
     @classmethod
     def identity(cls, config: dict[str, Any]) -> dict[str, str]:
@@ -108,12 +115,21 @@ class JSONL:
         counts: Counter[str] = Counter()
         ignored: Counter[str] = Counter()
         asked = read_questions(files, counts, ignored)
-        made = cut(asked, self.split, counts)
+        made = cut(asked, self.split, self.exclude_duplicates, counts)
         chosen = scored(made, side, path)
-        corpus = Corpus.of(read_passages(files.corpus, self.license or "", counts, ignored))
-        if self.expected_passages not in (None, len(corpus.passages)):
-            got = f"{len(corpus.passages)} passages, dataset.expected_passages says {self.expected_passages}"
+        passages = read_passages(files.corpus, self.license or "", counts, ignored)
+        if self.expected_passages not in (None, len(passages)):
+            got = f"{len(passages)} passages, dataset.expected_passages says {self.expected_passages}"
             raise InputError(f"{files.corpus} holds {got}")
+        answered, others = equal_passages(passages, chosen)
+        corpus = Corpus.of([p for p in passages if not (self.exclude_duplicates and p.id in answered)])
+        if not corpus.passages:
+            mend = "dataset.exclude_duplicates=false keeps them"
+            raise InputError(f"{files.corpus}: all {len(passages)} passages answer a scored question; {mend}")
+        done = "excluded" if self.exclude_duplicates else "kept"
+        copies = made.copies | {"answered passages equal to a scored question": len(answered)}
+        copies = {f"{name}, {done}": n for name, n in copies.items()}
+        copies |= {"passages without answer equal to a scored question, kept": len(others)}
         expected = {"expected_passages": self.expected_passages} if self.expected_passages else {}
         sizes = {name: len(found) for name, found in made.by_side.items()}
         facts = {
@@ -122,9 +138,9 @@ class JSONL:
             "license": self.license or "not given",
             "path": path.name,
             "split": {"side": side, "rule": made.rule, "why": made.why, **sizes},
-            "read": {"passages": len(corpus.passages), "questions": len(asked)},
+            "read": {"passages": len(passages), "questions": len(asked)},
         }
-        card = facts | expected | _facts(corpus, chosen, counts, ignored, made.copies)
+        card = facts | expected | {"copies": copies} | _facts(corpus, chosen, counts, ignored)
         return Loaded(tuple(_question(q, corpus.id) for q in chosen), {corpus.id: corpus}, card)
 
 
@@ -186,22 +202,37 @@ def _question(asked: Asked, corpus_id: str) -> Question:
     )
 
 
-def _facts(
-    corpus: Corpus, chosen: Sequence[Asked], counts: Counter[str], ignored: Counter[str], copies: int
-) -> dict[str, Any]:
-    """Return what the card says beyond names and split."""
-    known = {passage.id for passage in corpus.passages}
-    texts = {normalise(question.text) for question in chosen}
+def equal_passages(passages: Sequence[Passage], chosen: Sequence[Asked]) -> tuple[set[str], set[str]]:
+    """Return the ids of passages that are a scored question and none of its gold passages: with an answer, without.
+
+    Title and text are compared as one and the text alone; of a passage with an answer the title alone too.
+    """
+    gold: dict[str, set[str]] = {}
+    for question in chosen:
+        gold.setdefault(normalise(question.text), set()).update(question.supports)
     longest = max(len(question.text) for question in chosen) + 100
-    short = (p for p in corpus.passages if len(p.match_text) <= longest + len(p.title))
-    equal = sum(not texts.isdisjoint(map(normalise, (p.match_text, p.match_text[len(p.title) :]))) for p in short)
+    answered: set[str] = set()
+    others: set[str] = set()
+    for passage in passages:
+        texts = [passage.match_text, passage.match_text[len(passage.title) :]]
+        if passage.answers:
+            texts.append(passage.title)
+        elif len(texts[1]) > longest:  # saves the work where a corpus is large
+            continue
+        if any(text and passage.id not in gold.get(text, {passage.id}) for text in map(normalise, texts)):
+            (answered if passage.answers else others).add(passage.id)
+    return answered, others
+
+
+def _facts(corpus: Corpus, chosen: Sequence[Asked], counts: Counter[str], ignored: Counter[str]) -> dict[str, Any]:
+    """Return what the card says beyond names, split and copies."""
+    known = {passage.id for passage in corpus.passages}
     gold = {support for question in chosen for support in question.supports}
     lacking = {
         "scored questions without answers": sum(not question.answers for question in chosen),
         "scored questions without gold passages": sum(not question.supports for question in chosen),
         "gold passages that are not in the corpus": len(gold - known),
     }
-    leaks = {"training questions equal to a test question": copies, "passages equal to a scored question": equal}
     words = {
         "pool passages": lengths([passage.context_text for passage in corpus.passages]),
         "scored questions": lengths([question.text for question in chosen]),
@@ -210,7 +241,6 @@ def _facts(
     return {
         "counts": {**counts, **lacking},
         "ignored_keys": dict(sorted(ignored.items())),
-        "copies": leaks,
         "kept": len(chosen),
         "pool": len(corpus.passages),
         "scored_candidates": len(chosen),

@@ -17,6 +17,9 @@ from graphcontext.errors import InputError, did_you_mean
 
 KEYS = frozenset(("id", "_id", "question", "text", "query", "answers", "golden_answers", "supports", "split", "date"))
 
+TEST_COPIES = "questions of other sides equal to a test question"
+VALIDATION_COPIES = "training questions equal to a validation question"
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -32,12 +35,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class Cut:
-    """The questions of each side. ``copies`` counts those of the other sides that equal a test question."""
+    """The questions of each side; ``copies`` counts those that equal one of another side, left out or kept."""
 
     by_side: dict[str, tuple[Asked, ...]]
     rule: str
     why: str
-    copies: int = 0
+    copies: dict[str, int]
 
 
 def read_questions(files: Files, counts: Counter[str], ignored: Counter[str]) -> list[Asked]:
@@ -105,7 +108,7 @@ def _judged(asked: Sequence[Asked], files: Files, counts: Counter[str]) -> list[
     return result
 
 
-def cut(asked: Sequence[Asked], rule: str, counts: Counter[str]) -> Cut:
+def cut(asked: Sequence[Asked], rule: str, exclude: bool, counts: Counter[str]) -> Cut:
     """Cut questions into sides: official ones are kept, else the last quarter is the test side.
 
     Without a test file the dev file is the test side. Without a dev file (or where it is the test side) the last
@@ -114,33 +117,49 @@ def cut(asked: Sequence[Asked], rule: str, counts: Counter[str]) -> Cut:
     Args:
         asked: questions of all sides.
         rule: ``auto``, or ``last_quarter`` whatever the files say.
+        exclude: whether copies of test questions leave train and validation, and copies of validation train.
         counts: gets ``questions of no side``.
     """
+    train, held, test, rule, why = _sides(asked, rule, counts)
+    has_validation = bool(held)
+    of_train, of_held = _apart(train, test), _apart(held, test)
+    copies = {TEST_COPIES: len(train) + len(held) - len(of_train) - len(of_held)}
+    if exclude:
+        train, held = of_train, of_held
+    if not has_validation:
+        train, held = splits.hold_out(train)
+        why += "; validation is the last tenth of train" if held and rule == "official" else ""
+    of_train = _apart(train, held)
+    copies[VALIDATION_COPIES] = len(train) - len(of_train)
+    sides = {"train": of_train if exclude else train, "validation": held, "test": test}
+    return Cut({side: tuple(found) for side, found in sides.items()}, rule, why, copies)
+
+
+def _sides(
+    asked: Sequence[Asked], rule: str, counts: Counter[str]
+) -> tuple[Sequence[Asked], Sequence[Asked], Sequence[Asked], str, str]:
+    """Return train, validation (empty where none is named) and test, the rule and why it was taken."""
     official = {side: [q for q in asked if q.side == side] for side in splits.SIDES}
-    test = official["test"] or official["validation"]
-    if rule == "last_quarter" or not test:
-        twice = [name for name, n in Counter(question.id for question in asked).items() if n > 1]
-        if twice:
-            raise InputError(f"question id {twice[0]} stands in two files; the rule last_quarter needs them distinct")
-        why = f"dataset.split={rule}" if rule != "auto" else "the files name no test or dev side"
-        sides = splits.last_quarter(asked, why)
-        if len(asked) == 1:  # the corpus answers it: there is no pool that needs a question
-            sides = replace(sides, train=(), test=tuple(asked))
-        texts = {normalise(question.text) for question in sides.test}
-        safe = [question for question in sides.train if normalise(question.text) not in texts]
-        rest, held = splits.hold_out(safe)
-        parts = {"train": rest, "validation": held, "test": sides.test}
-        return Cut(parts, sides.rule, why, len(sides.train) - len(safe))
-    counts["questions of no side"] += sum(not question.side for question in asked)
-    train, validation = tuple(official["train"]), tuple(official["validation"])
-    why = "the data set names its sides"
-    if not official["test"] or not validation:
-        train, validation = splits.hold_out(train)
-        why += "" if official["test"] else ", but no test side: dev is scored as test"
-        why += "; validation is the last tenth of train" if validation else ""
-    texts = {normalise(question.text) for question in test}
-    copies = sum(normalise(question.text) in texts for question in (*train, *validation))
-    return Cut({"train": train, "validation": validation, "test": tuple(test)}, "official", why, copies)
+    if rule != "last_quarter" and (official["test"] or official["validation"]):
+        counts["questions of no side"] += sum(not question.side for question in asked)
+        train, validation, test = official.values()
+        if test:
+            return train, validation, test, "official", "the data set names its sides"
+        return train, (), validation, "official", "the data set names no test side: dev is scored as test"
+    twice = [name for name, n in Counter(question.id for question in asked).items() if n > 1]
+    if twice:
+        raise InputError(f"question id {twice[0]} stands in two files; the rule last_quarter needs them distinct")
+    why = f"dataset.split={rule}" if rule != "auto" else "the files name no test or dev side"
+    sides = splits.last_quarter(asked, why)
+    if len(asked) == 1:  # the corpus answers it: there is no pool that needs a question
+        sides = replace(sides, train=(), test=tuple(asked))
+    return sides.train, (), sides.test, sides.rule, why
+
+
+def _apart(questions: Sequence[Asked], scored: Sequence[Asked]) -> Sequence[Asked]:
+    """Return the questions whose normalised text is not that of a scored one."""
+    texts = {normalise(question.text) for question in scored} - {""}  # two questions of signs alone are no copies
+    return [question for question in questions if normalise(question.text) not in texts]
 
 
 def scored(made: Cut, side: str, path: Path) -> tuple[Asked, ...]:
