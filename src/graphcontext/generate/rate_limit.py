@@ -11,7 +11,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 
 # set for each worker by who gave it work: once it is set, nothing more is sent, and nobody waits
-STOPPING: ContextVar[threading.Event] = ContextVar("STOPPING", default=threading.Event())
+STOPPING: ContextVar[threading.Event] = ContextVar("STOPPING")
+_NEVER = threading.Event()
 
 
 class Stopped(Exception):
@@ -19,7 +20,7 @@ class Stopped(Exception):
 
 
 def _sleep(seconds: float) -> None:
-    STOPPING.get().wait(seconds)
+    STOPPING.get(_NEVER).wait(seconds)
 
 
 class RateLimit:
@@ -56,7 +57,7 @@ class RateLimit:
             Stopped: nothing is to be sent any more (:data:`STOPPING`).
         """
         while True:
-            if STOPPING.get().is_set():
+            if STOPPING.get(_NEVER).is_set():
                 raise Stopped
             with self._lock:
                 seconds = self._missing((1, tokens))
