@@ -281,7 +281,13 @@ def settings(**changes: Any) -> dict[str, Any]:
     return OpenAILLM(**{k: v for k, v in node(**changes).items() if k != "_target_"}).settings()
 
 
-def test_the_keys_of_runs_before_served_as_are_as_they_were() -> None:
+@pytest.mark.parametrize("change", [{"api_key_env": "OPENAI_API_KEY"}, {"base_url": "http://127.0.0.1:8080/v1//"}])
+def test_another_name_of_the_keys_variable_and_a_trailing_slash_ask_nothing_anew(change) -> None:
+    assert fingerprint(node(**change)) == fingerprint(node())
+    assert settings(**change) == settings()
+
+
+def test_the_keys_of_runs_without_a_key_are_as_they_were() -> None:
     assert fingerprint(node()) == {
         "_target_": "graphcontext.generate.openai.OpenAILLM",
         "_version_": 1,

@@ -12,6 +12,8 @@ from graphcontext.generate.completions import CompletionClient, Endpoint, read_k
 from graphcontext.generate.rate_limit import shared_limit
 from graphcontext.overrides import check_secrets
 
+OPENAI = "https://api.openai.com/v1"
+
 
 class OpenAILLM:
     """A model behind ``POST base_url/chat/completions``: OpenAI, llama.cpp, vLLM and others.
@@ -27,7 +29,7 @@ class OpenAILLM:
     Args:
         model: as the server names it.
         base_url: up to and with ``/v1``, without user, query or fragment, which could hold a key.
-        api_key_env: name of the environment variable with the key; null sends none.
+        api_key_env: name of the environment variable with the key; null sends none. Neither is in a result's key.
         temperature: 0 is greedy, as far as the server keeps it.
         top_p: in (0, 1].
         parameters: number of weights where known, for planning (execution).
@@ -56,7 +58,7 @@ class OpenAILLM:
     def __init__(
         self,
         model: str,
-        base_url: str = "https://api.openai.com/v1",
+        base_url: str = OPENAI,
         api_key_env: str | None = "OPENAI_API_KEY",
         temperature: float = 0.0,
         top_p: float = 1.0,
@@ -95,8 +97,9 @@ class OpenAILLM:
 
     @classmethod
     def identity(cls, config: dict[str, Any]) -> dict[str, Any]:
-        """Return that the address is not of the key, where ``served_as`` names what is served."""
-        return {"base_url": None} if config.get("served_as") is not None else {}
+        """Return the address as it is asked, none where ``served_as`` names what is served, and no key's variable."""
+        address = config.get("base_url", OPENAI).rstrip("/") if config.get("served_as") is None else None
+        return {"base_url": address, "api_key_env": None}
 
     @classmethod
     def draws(cls, config: dict[str, Any]) -> bool:
