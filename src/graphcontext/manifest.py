@@ -41,13 +41,16 @@ def peak_memory() -> int:
 
 
 def provenance() -> dict[str, Any]:
-    """Return what this process computes with: package, commit, Python, libraries, hardware."""
+    """Return what this process computes with: package, commit, Python, libraries, hardware, servers that it started."""
+    module = sys.modules.get("graphcontext.generate.server")
+    servers = module.versions() if module is not None else {}
     return {
         "graphcontext": __version__,
         "git": git_state(),
         "python": platform.python_version(),
         "libraries": {name: v for name in LIBRARIES if (v := library_version(name)) is not None},
         "hardware": hardware(),
+        **({"servers": servers} if servers else {}),
     }
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from graphcontext import prepare, runs
+from graphcontext import api, prepare, runs
 from graphcontext.component import fingerprint
 from graphcontext.config import compose
 from graphcontext.errors import InputError, RunError
@@ -24,6 +24,7 @@ from graphcontext.generate import server, vllm_server
 from graphcontext.generate.chat import ChatRequest
 from graphcontext.generate.hf import HuggingFaceLLM
 from graphcontext.generate.server import missing, stop_all
+from graphcontext.manifest import provenance
 
 SRC = Path(__file__).parents[2] / "src"
 REQUESTS = [ChatRequest(name, ({"role": "user", "content": "list the ports"},)) for name in "abc"]
@@ -311,16 +312,31 @@ def test_a_group_of_processes_starts_none(fake, tiny_llama, monkeypatch) -> None
 # -- keys ----------------------------------------------------------------------------------------
 
 
-def test_the_key_names_server_and_version_and_no_port(fake, tiny_llama, monkeypatch) -> None:
+def test_the_key_names_the_server_and_neither_version_nor_port(fake, tiny_llama, monkeypatch) -> None:
+    """As with torch: the manifest says which version answered, and a finished run is found anywhere."""
     node = compose(["llm=smollm2"]).config["roles"]["answer"]
     plain, vllm = fingerprint(node), fingerprint(node | {"serve": "vllm"})
-    assert vllm == plain | {"serve": "vllm", "server": "0.99.1"}
-    monkeypatch.setattr(vllm_server, "version", lambda: "1.0")
-    assert fingerprint(node | {"serve": "vllm"}) != vllm
+    assert vllm == plain | {"serve": "vllm"}
     before = served(tiny_llama).settings()
     served(tiny_llama).chat(REQUESTS, "answer", 5)
-    assert served(tiny_llama).settings() == before and before["server"] == "1.0"
+    assert provenance()["servers"] == {"vllm": "0.99.1"}
+    stop_all()
+    assert "servers" not in provenance()
+    monkeypatch.setattr(vllm_server, "version", lambda: None)
+    assert fingerprint(node | {"serve": "vllm"}) == vllm and served(tiny_llama).settings() == before
     assert "127.0.0.1" not in json.dumps(before)
+
+
+def test_what_one_machine_finished_is_found_by_one_without_the_server(fake, tiny_llama, tmp_path, monkeypatch) -> None:
+    conf = str(Path(__file__).parents[1] / "table" / "conf")
+    words = ("dataset.limit=2", "table.rows=base", "llm=smollm2", f"llm.model={tiny_llama}", "llm.serve=vllm")
+    made = api.table("tests/tiny", *words, config_dir=conf, root=tmp_path)
+    (run,) = [runs.find(path.name, tmp_path) for path in (tmp_path / "runs").iterdir()]
+    assert run.manifest["servers"] == {"vllm": "0.99.1"} and len(started(fake)) == 1
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert api.table("tests/tiny", *words, config_dir=conf, root=tmp_path).markdown == made.markdown
+    with pytest.raises(InputError, match="needs the command vllm"):
+        api.table("tests/tiny", *words, "seed=1", "llm.temperature=1.0", config_dir=conf, root=tmp_path)
 
 
 def test_the_version_beside_the_command_is_read_without_starting_it(tmp_path, monkeypatch) -> None:

@@ -106,12 +106,10 @@ class HuggingFaceLLM:
 
     @classmethod
     def identity(cls, config: dict[str, Any]) -> dict[str, Any]:
-        """Return the hash of the weights, and of the adapter's files, and the version of the server."""
+        """Return the hash of the weights, and of the adapter's files."""
         served = SERVERS.get(config.get("serve") or "")
-        if served is not None:
-            facts: dict[str, Any] = served.identity(config) | {"server": served.version()}
-        else:
-            facts = models.identity(config["model"], config.get("revision"))
+        named = models.identity(config["model"], config.get("revision")) if served is None else served.identity(config)
+        facts: dict[str, Any] = dict(named)
         if config.get("dtype", "auto") == "auto":  # what it is on this machine: results differ, so keys do
             on_gpu = config.get("device", "auto") != "cpu" and models.has_gpu()
             facts["dtype"] = "bfloat16" if on_gpu else "float32"

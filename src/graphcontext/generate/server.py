@@ -63,6 +63,12 @@ def stop_all() -> None:
             _RUNNING.popitem()[1].stop()
 
 
+def versions() -> dict[str, str | None]:
+    """Return kind → version of each server that runs."""
+    with _LOCK:
+        return {server.kind: server.module.version() for server in _RUNNING.values()}
+
+
 def _start(name: str, node: dict[str, Any]) -> None:
     lacking = SERVERS[node["serve"]].lacks(node)
     if lacking is not None:

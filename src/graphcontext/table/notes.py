@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from graphcontext import test_use
+from graphcontext.component import used
 from graphcontext.run_facts import describe
 from graphcontext.table import expand
 from graphcontext.table.lines import Line, Lines
@@ -24,8 +25,9 @@ def footnotes(lines: Lines) -> list[str]:
     if others:
         notes.append(f"overrides: {' '.join(expand.shown(others))}")
     notes += _common(ran, len({line.cell.column for line in ran}) > 1)
-    used = test_use.sentence(lines.root, (line.keys.corpus for line in ran if line.keys is not None))
-    notes += [used] if used else []
+    tested = test_use.sentence(lines.root, (line.keys.corpus for line in ran if line.keys is not None))
+    notes += [tested] if tested else []
+    notes += _servers(ran)
     signatures = {
         metric["signature"]
         for line in ran
@@ -52,6 +54,21 @@ def _of(line: Line) -> Iterable[str]:
     counts = [f"{done['n_' + k]} {word}" for k, word in words.items() if done["n_" + k]]
     yield f"n={done['n']}" + (f" ({', '.join(counts)})" if counts else "")
     yield from describe(done["facts"], done["n"])
+
+
+def _servers(ran: list[Line]) -> list[str]:
+    """Say which rows were answered by which version of a server, where they are not the same."""
+    said: dict[str, dict[str, list[str]]] = {}
+    for line in ran:
+        kinds = {node.get("serve") for node in used(line.cell.composed.config)} - {None}
+        known = line.run.manifest.get("servers", {}) if kinds else {}  # type: ignore[union-attr]
+        for kind in sorted(kinds & set(known)):
+            said.setdefault(kind, {}).setdefault(known[kind], []).append(line.cell.row.name)
+    return [
+        f"llm.serve={kind}: " + "; ".join(f"version {v} for {', '.join(dict.fromkeys(rows))}" for v, rows in by.items())
+        for kind, by in said.items()
+        if len(by) > 1
+    ]
 
 
 def _dataset_notes(spec: Spec, lines: list[Line]) -> list[str]:
