@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,8 @@ import yaml
 
 from graphcontext.compare import compare_runs, difference
 from graphcontext.errors import InputError
-from graphcontext.runs import Run
+from graphcontext.files import jsonl
+from graphcontext.runs import Run, write_folder
 
 CONFIG = {
     "dataset": {"name": "made_up"},
@@ -26,13 +26,11 @@ def run(
 ) -> Run:
     """A finished run folder with these scores."""
     path = Path("runs") / name
-    path.mkdir(parents=True)
-    (path / "config.yaml").write_text(yaml.safe_dump({**CONFIG, **(config or {})}))
-    (path / "metrics.json").write_text(json.dumps({"n": len(scores), "metrics": {metric: {}}}))
     rows = [{"id": i, "status": "ok", metric: value} for i, value in scores.items()]
-    (path / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     asked = [{"id": i, "text": f"{site}: question {i}", "corpus_id": "c", "title": f"Title {i}"} for i in scores]
-    (path / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
+    files = {"config.yaml": yaml.safe_dump({**CONFIG, **(config or {})})}
+    files |= {"scores.jsonl": jsonl(rows), "questions.jsonl": jsonl(asked)}
+    write_folder(path, files, {"n": len(scores), "metrics": {metric: {}}})
     return Run(path)
 
 

@@ -302,9 +302,20 @@ def test_what_a_retriever_returns_is_checked(rankings: list[Ranking], message: s
 def test_a_damaged_run_folder_is_said_in_one_line(tmp_path: Path) -> None:
     run = execute(config("dataset.limit=2"), tmp_path, quiet=True)
     (run.path / "predictions.jsonl").unlink()
-    with pytest.raises(InputError, match=r"predictions.jsonl is missing: delete the folder and run again"):
+    with pytest.raises(InputError, match=r"predictions.jsonl is missing: give its command again"):
         run.predictions()
-    (run.path / "metrics.json").write_text('{"n": 2')
-    with pytest.raises(InputError, match=r"metrics.json is missing or damaged"):
-        run.summary()
-    assert execute(config("dataset.limit=2"), tmp_path, quiet=True).metrics["n"] == 2
+    assert not run.is_whole()
+    for name, text in (("scores.jsonl", ""), ("config.yaml", ": ["), ("questions.jsonl", "{}")):
+        (run.path / name).write_text(text)
+        with pytest.raises(InputError, match=rf"{name} is not what the run wrote: give its command again"):
+            run.read(name)
+    for text in ('{"n": 2', "{}", "[]"):
+        (run.path / "metrics.json").write_text(text)
+        with pytest.raises(InputError, match=r"metrics.json is missing or damaged"):
+            run.summary()
+    again = execute(config("dataset.limit=2"), tmp_path, quiet=True)
+    assert again.is_whole() and again.metrics["n"] == 2
+    metrics = again.path / "metrics.json"
+    metrics.write_text(metrics.read_text().replace('"n": 2', '"n": 3', 1))
+    with pytest.raises(InputError, match=r"metrics.json is not what the run wrote"):
+        again.summary()

@@ -11,7 +11,7 @@ import pytest
 
 from graphcontext import api, show
 from graphcontext.errors import InputError
-from graphcontext.runs import Run
+from graphcontext.runs import Run, write_folder
 
 CONF = str(Path(__file__).parent / "table" / "conf")
 
@@ -83,17 +83,17 @@ def test_the_page_holds_every_item_and_escapes_all_text(runs: list[Run], tmp_pat
     both, one = items(runs)
     attack = "<script>alert(1)</script>"
     hurt = Run(tmp_path / "runs" / runs[0].path.name)
-    shutil.copytree(runs[0].path, hurt.path)
+    files = {name: runs[0].read(name).decode() for name in runs[0].metrics["files"]}
     for name, key in (
         ("questions", "text"),
         ("questions", "title"),
         ("predictions", "prediction"),
         ("contexts", "text"),
     ):
-        file = hurt.path / f"{name}.jsonl"
-        file.write_text(re.sub(rf'"{key}": "', f'"{key}": "{attack} & ', file.read_text()))
-    file = hurt.path / "questions.jsonl"
-    file.write_text(re.sub(r'"link": "https', '"link": "javascript', file.read_text(), count=1))
+        file = f"{name}.jsonl"
+        files[file] = re.sub(rf'"{key}": "', f'"{key}": "{attack} & ', files[file])
+    files["questions.jsonl"] = re.sub(r'"link": "https', '"link": "javascript', files["questions.jsonl"], count=1)
+    write_folder(hurt.path, files, runs[0].metrics)
 
     for given, item in (([hurt, runs[1]], None), ([hurt], both), ([runs[1], hurt], one)):
         page = show.write_html(given, item, str(tmp_path / "page.html")).read_text()

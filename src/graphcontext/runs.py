@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,8 @@ from graphcontext.pipeline import Keys, Pipeline
 from graphcontext.run_facts import describe, facts, lost
 from graphcontext.store import Store, Workspace
 
+AGAIN = "give its command again, it is made anew from the store"
+
 
 @dataclass(frozen=True)
 class Run:
@@ -34,30 +38,57 @@ class Run:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """The content of ``metrics.json``: n, n_failed, n_empty, n_truncated, metrics."""
-        return self._json("metrics.json")
+        """The content of ``metrics.json``: n, n_failed, n_empty, n_truncated, metrics, the hashes of all files.
+
+        Raises:
+            InputError: it is missing, or is not what the run wrote.
+        """
+        path = self.path / "metrics.json"
+        try:
+            found = json.loads(path.read_bytes())
+            whole = {key: value for key, value in found.items() if key != "sha256"}
+            if found["sha256"] == digest(whole):
+                return found
+        except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+            raise InputError(f"{path} is missing or damaged: {AGAIN}") from error
+        raise InputError(f"{path} is not what the run wrote: {AGAIN}")
 
     @property
     def config(self) -> dict[str, Any]:
         """The resolved config."""
         import yaml
 
-        return yaml.safe_load((self.path / "config.yaml").read_text(encoding="utf-8"))
+        return yaml.safe_load(self.read("config.yaml"))
 
     @property
     def manifest(self) -> dict[str, Any]:
-        return self._json("manifest.json")
+        return json.loads(self.read("manifest.json"))
 
-    def _json(self, name: str) -> dict[str, Any]:
+    def read(self, name: str) -> bytes:
+        """Return a file of the folder as the run wrote it.
+
+        Raises:
+            InputError: it is missing, or is not what the run wrote.
+        """
+        known = self.metrics["files"].get(name)
         try:
-            return json.loads((self.path / name).read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError) as error:
-            raise InputError(f"{self.path / name} is missing or damaged: delete the folder and run again") from error
+            content = (self.path / name).read_bytes()
+        except OSError as error:
+            raise InputError(f"{self.path / name} is missing: {AGAIN}") from error
+        if hashlib.sha256(content).hexdigest() != known:
+            raise InputError(f"{self.path / name} is not what the run wrote: {AGAIN}")
+        return content
 
-    def _lines(self, name: str) -> list[dict[str, Any]]:
-        if not (self.path / name).is_file():
-            raise InputError(f"{self.path / name} is missing: delete the folder and run again")
-        return read_lines(self.path / name)
+    def lines(self, name: str) -> list[dict[str, Any]]:
+        """Return the rows of a JSONL file of the folder."""
+        return [json.loads(line) for line in self.read(name).split(b"\n") if line]
+
+    def is_whole(self) -> bool:
+        """Tell whether every file of the folder is what the run wrote."""
+        try:
+            return all(self.read(name) is not None for name in self.metrics["files"])
+        except InputError:
+            return False
 
     def summary(self) -> str:
         """Render the metrics with n, failed, empty and intervals, and what must stand under them."""
@@ -71,25 +102,25 @@ class Run:
         return "\n".join([*lines, *describe(done["facts"], done["n"])])
 
     def questions(self) -> list[Question]:
-        return [from_json(Question, row) for row in self._lines("questions.jsonl")]
+        return [from_json(Question, row) for row in self.lines("questions.jsonl")]
 
     def rankings(self) -> list[Ranking]:
-        return [from_json(Ranking, row) for row in self._lines("rankings.jsonl")]
+        return [from_json(Ranking, row) for row in self.lines("rankings.jsonl")]
 
     def contexts(self) -> list[Context]:
-        return [from_json(Context, row) for row in self._lines("contexts.jsonl")]
+        return [from_json(Context, row) for row in self.lines("contexts.jsonl")]
 
     def predictions(self) -> list[Prediction]:
-        return [from_json(Prediction, row) for row in self._lines("predictions.jsonl")]
+        return [from_json(Prediction, row) for row in self.lines("predictions.jsonl")]
 
     def scores(self) -> dict[str, dict[str, float]]:
         """Return item id → metric → value."""
-        rows = self._lines("scores.jsonl")
+        rows = self.lines("scores.jsonl")
         return {r["id"]: {k: v for k, v in r.items() if k not in ("id", "status", "reason")} for r in rows}
 
     def failed(self) -> set[str]:
         """Return the items whose scores say nothing: without an answer, or a metric gave none; they score 0."""
-        return {row["id"] for row in self._lines("scores.jsonl") if row.get("status") == "failed"}
+        return {row["id"] for row in self.lines("scores.jsonl") if row.get("status") == "failed"}
 
 
 def execute(config: dict[str, Any], root: Path | str = ".", quiet: bool = False) -> Run:
@@ -170,13 +201,18 @@ class _Job:
     def score(self) -> None:
         self.scores = self.pipeline.scores(self.data, self.predictions, self.rankings, self.contexts)
 
+    def records(self) -> dict[str, Sequence[Any]]:
+        """Return what was made of each item, by stage."""
+        made = {"questions": self.data.questions, "rankings": self.rankings}
+        return made | {"contexts": self.contexts, "predictions": self.predictions}
+
     def finish(self) -> None:
         test_use.record(self.root, self.pipeline.config, self.pipeline.keys)
         metrics = _write(self.run, self)
         n = metrics["n"]
         if n and metrics["n_failed"] == n:
             reasons = [p.reason for p in self.predictions if p.status == "failed"]
-            reasons += [row["reason"] for row in self.run._lines("scores.jsonl") if row.get("reason")]
+            reasons += [row["reason"] for row in self.run.lines("scores.jsonl") if row.get("reason")]
             raise RunError(f"all {n} items failed, the first because: {reasons[0]} ({self.run.path})")
 
 
@@ -240,22 +276,26 @@ def _write(run: Run, job: _Job) -> dict[str, Any]:
     seed = int(digest(sorted(signatures))[:8], 16)
     metrics = summarise(flat, predictions, signatures, seed)
     metrics["facts"] = facts(job) | lost(rows)
-    for name, records in (("rankings", job.rankings), ("contexts", job.contexts), ("predictions", predictions)):
-        write_atomic(run.path / f"{name}.jsonl", jsonl(records))
-    write_atomic(run.path / "rankings.trec", run_file(job.rankings))
+    files = {f"{name}.jsonl": jsonl(records) for name, records in job.records().items()}
+    files |= {"rankings.trec": run_file(job.rankings), "scores.jsonl": jsonl(rows)}
     if qrels := qrels_file(data.questions):
-        write_atomic(run.path / "qrels.trec", qrels)
+        files["qrels.trec"] = qrels
     seen = pipeline.stages.seen
-    calls = [
-        row for stage in ("context", "prediction") for row in read_lines(seen[stage].artefact.path / "calls.jsonl")
-    ]
-    write_atomic(run.path / "calls.jsonl", jsonl(calls))
-    write_atomic(run.path / "questions.jsonl", jsonl(data.questions))
-    write_atomic(run.path / "card.json", json.dumps(data.card, indent=1, ensure_ascii=False))
-    write_atomic(run.path / "scores.jsonl", jsonl(rows))
-    write_atomic(run.path / "config.yaml", yaml.safe_dump(pipeline.config, sort_keys=False, allow_unicode=True))
+    asked = [seen[stage].artefact.path / "calls.jsonl" for stage in ("context", "prediction")]
+    files["calls.jsonl"] = jsonl([row for path in asked for row in read_lines(path)])
+    files["card.json"] = json.dumps(data.card, indent=1, ensure_ascii=False)
+    files["config.yaml"] = yaml.safe_dump(pipeline.config, sort_keys=False, allow_unicode=True)
     stages = {name: {"key": s.artefact.key, **s.facts} for name, s in seen.items()}
     about = manifest(pipeline.config, stages, sorted(data.corpora))
-    write_atomic(run.path / "manifest.json", json.dumps(about, indent=1, ensure_ascii=False))
-    write_atomic(run.path / "metrics.json", json.dumps(metrics, indent=1, ensure_ascii=False))
+    files["manifest.json"] = json.dumps(about, indent=1, ensure_ascii=False)
+    return write_folder(run.path, files, metrics)
+
+
+def write_folder(path: Path, files: dict[str, str], metrics: dict[str, Any]) -> dict[str, Any]:
+    """Write a run folder, ``metrics.json`` with the hashes of all files last; returns its content."""
+    for name, text in files.items():
+        write_atomic(path / name, text)
+    metrics = metrics | {"files": {n: hashlib.sha256(t.encode()).hexdigest() for n, t in sorted(files.items())}}
+    metrics["sha256"] = digest({key: value for key, value in metrics.items() if key != "sha256"})
+    write_atomic(path / "metrics.json", json.dumps(metrics, indent=1, ensure_ascii=False))
     return metrics

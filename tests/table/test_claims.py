@@ -11,6 +11,8 @@ import pytest
 from graphcontext import cli, validate
 from graphcontext.conf_tree import options
 from graphcontext.errors import InputError
+from graphcontext.files import jsonl
+from graphcontext.runs import write_folder
 from graphcontext.table.claims import load_claims, read_claims, reported
 from graphcontext.table.claims_page import judge_all
 from graphcontext.table.make import Made
@@ -51,11 +53,9 @@ def run(
     folder: Path, name: str, scores: list[float], metric: str = "rouge1", question: str = "what", failed: int = 0
 ) -> str:
     path = folder / "runs" / name
-    path.mkdir(parents=True, exist_ok=True)
     rows = [{"id": str(i), "status": "failed" if i < failed else "ok", metric: v} for i, v in enumerate(scores)]
     asked = [{"id": str(i), "text": f"{question} {i}", "corpus_id": "c"} for i in range(len(scores))]
-    (path / "scores.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
-    (path / "questions.jsonl").write_text("".join(json.dumps(r) + "\n" for r in asked))
+    write_folder(path, {"scores.jsonl": jsonl(rows), "questions.jsonl": jsonl(asked)}, {"n": len(scores)})
     return name
 
 

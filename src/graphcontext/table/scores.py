@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from graphcontext.files import read_lines
 from graphcontext.runs import Run
 from graphcontext.table import expand
 from graphcontext.table.cells import Column, Made, Measure, Row, TableResult
@@ -95,5 +94,5 @@ def circumstances(spec: Spec, column: expand.Column, line: Line, metric: str) ->
 
 
 def _mostly_fallen_back(run: Run) -> bool:
-    rows = read_lines(run.path / "rankings.jsonl")
+    rows = run.lines("rankings.jsonl")
     return sum(row.get("fallback") == "cosine" for row in rows) > len(rows) / 2
