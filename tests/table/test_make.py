@@ -305,6 +305,7 @@ def test_a_budget_cuts_llm_rows_to_one_subset(folder: Path, made: Made) -> None:
 # -- faults --------------------------------------------------------------------------------------
 
 
+@pytest.mark.batch_raises
 def test_t21_t37_a_failing_row_leaves_the_others(folder: Path) -> None:
     done = api.table("tests/faulty", SIX, config_dir=CONF, root=folder)
     found = status(done)
@@ -331,6 +332,7 @@ def test_a_row_that_fails_as_a_whole_leaves_the_others(folder: Path, monkeypatch
     assert done.n_failed == 1
 
 
+@pytest.mark.batch_raises
 def test_a_failed_row_is_exit_code_1(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -371,3 +373,10 @@ print(made.n_failed, [m for m in heavy if m in sys.modules])
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("0 []\n", "", 0)
     assert len(files) > 20 and {p: p.stat().st_mtime_ns for p in files} == before
+
+
+def test_a_damaged_run_is_made_again_from_the_store(folder: Path) -> None:
+    before = making.make("tests/tiny", [SIX], CONF, folder, True).path.read_text()
+    for file in (folder / "runs").glob("*/scores.jsonl"):
+        file.write_text(file.read_text().partition("\n")[2])  # a line less: n would be less
+    assert making.make("tests/tiny", [SIX], CONF, folder, True).path.read_text() == before
