@@ -87,6 +87,8 @@ PASSING: dict[str, Reply] = {
     "choices null": say(200, {"choices": None}),
     "no message": say(200, {"choices": [{"index": 0}]}),
     "content of parts": say(200, {"choices": [{"message": {"content": [{"type": "text"}]}}]}),
+    "ended by an error": answer("hal", "error"),
+    "aborted": answer("hal", "abort"),
     "broken off": broken_off,
     "reset": reset,
 }
@@ -276,8 +278,9 @@ def test_chunks_make_one_answer(server) -> None:
     assert [r.text for r in chat(llm(server)).values()] == ITEMS
 
 
-def test_an_answer_that_was_cut_says_so(server) -> None:
-    server.usual = answer(finish="length")
+@pytest.mark.parametrize("finish", ["length", "model_length", "max_tokens"])
+def test_an_answer_that_was_cut_says_so(server, finish) -> None:
+    server.usual = answer(finish=finish)
     assert {r.finish for r in chat(llm(server)).values()} == {"length"}
 
 

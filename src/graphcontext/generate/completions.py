@@ -23,6 +23,8 @@ LONGEST_REPLY = 5  # times the timeout: a reply that still drips then is given u
 LARGEST_REPLY = 16 * 2**20  # bytes; no answer is that long
 REFUSED = {401: "refuses the key", 403: "forbids the request", 404: "does not know the address or model"}
 RETRIED = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+CUT = frozenset({"length", "model_length", "max_tokens"})  # what servers call an answer that the token limit cut
+BROKEN = frozenset({"error", "abort"})
 SECRET_LENGTH = 12  # a shorter "key" (none, EMPTY) is a word that an answer may hold
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -174,13 +176,15 @@ class CompletionClient:
         finish = choice.get("finish_reason")
         if finish == "content_filter":
             return _Fault("the server's content filter held the answer back", None)
+        if finish in BROKEN:
+            return _Fault(f"the server broke the answer off ({finish})")
         key = self.endpoint.key()
         if key and len(key) >= SECRET_LENGTH:
             text = text.replace(key, "***")
         return ChatResponse(
             item=item,
             text=text.strip(),
-            finish=finish if finish in ("stop", "length") else None,
+            finish="length" if finish in CUT else "stop" if finish == "stop" else None,
             n_prompt_tokens=_count(reply, "prompt_tokens"),
             n_tokens=_count(reply, "completion_tokens"),
             seconds=seconds,
