@@ -110,6 +110,7 @@ def package(tmp_path: Path, monkeypatch) -> Path:
         ("import nosuchpkg", "mine.m.X", r"X in retriever needs the package nosuchpkg, which is not installed"),
         ("from os import nosuch", "mine.m.X", r"cannot be imported: cannot import name 'nosuch'"),
         ("class X(:", "mine.m.X", r"mine\.m\.X in retriever cannot be imported: SyntaxError"),
+        ("raise SystemExit(0)", "mine.m.X", r"retriever cannot be imported: it calls sys\.exit\(0\)"),
         ("1 / 0", "mine.m.X", r"mine\.m\.X in retriever cannot be imported: ZeroDivisionError"),
         ("", "mine.nowhere.X", r"there is no module mine\.nowhere"),
         ("", "nowhere.X", r"there is no module nowhere"),

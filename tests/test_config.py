@@ -272,6 +272,30 @@ def test_t48_a_secret_is_named_and_never_resolved(mine: Path, monkeypatch) -> No
     assert "sk-not" not in str(raised.value)
 
 
+@pytest.mark.parametrize("key", ["dataset.license", "llm.model"])
+def test_t48_the_value_of_a_variable_that_is_called_a_secret_is_refused(key: str, monkeypatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", "sk-not-to-be-seen")
+    with pytest.raises(InputError, match=rf"{key} takes the value of a variable that may hold a secret") as raised:
+        compose(["llm=openai", f"{key}=${{oc.env:MY_API_KEY}}"])
+    assert "sk-not" not in str(raised.value)
+
+
+def test_a_yaml_that_is_not_utf8_is_named(mine: Path) -> None:
+    (mine / "retriever" / "bad.yaml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match=r"a YAML is not UTF-8: .*bad\.yaml \(byte 0\)"):
+        compose(["retriever=bad"], config_dir=str(mine))
+
+
+def test_a_damaged_cache_of_compositions_is_made_again(tmp_path: Path) -> None:
+    fresh = compose_cached(["retriever=bm25"], root=tmp_path)
+    (file,) = (tmp_path / "store" / "composed").iterdir()
+    good = file.read_text()
+    for text in ("garbage", "{}", good.replace('"top_k": 2', '"top_k": 3')):
+        file.write_text(text)
+        assert compose_cached(["retriever=bm25"], root=tmp_path) == fresh
+        assert file.read_text() == good
+
+
 KEYS = (
     *("sk-proj-ABCDEFGH12345678", "sk_live_51HabcdEFGH5678ijkl", "AIzaSyD1234567890abcdefgh", "hf_abcDEFghiJKLmnoPQR"),
     *("${oc.env:THE_KEY}", "sk-ab,cdef", "sk-ab{cd", "'sk-quoted'", "[sk-ab]", "sk ab", "1KEY", "SCHLÜSSEL"),

@@ -93,3 +93,9 @@ def test_what_is_not_an_object_is_not_a_line(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(b'[1]\n3\n"x"\nnull\n\xff\xfe\n\0\0\0\n{"id": "a"}\n')
     assert read_lines(path) == [{"id": "a"}]
+
+
+def test_a_file_where_a_folder_is_wanted_is_said_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("")
+    with pytest.raises(RunError, match=r"cannot write .*store/score/x: "):
+        write_atomic(tmp_path / "store" / "score" / "x", "text")

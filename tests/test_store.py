@@ -177,3 +177,9 @@ def test_calls_are_open_during_a_stage_only(artefact: Artefact, tmp_path: Path) 
         advance(3)
     assert workspace.calls is None
     assert read_lines(artefact.path / "calls.jsonl") == [CALL]
+
+
+@pytest.mark.parametrize("done", ["[]", "{", '{"files": [], "inputs": {}, "facts": {}}', '{"files": {}, "inputs": {}}'])
+def test_a_damaged_done_file_is_as_good_as_none(tmp_path: Path, done: str) -> None:
+    (tmp_path / "done.json").write_text(done)
+    assert Artefact("score", "k", tmp_path).finished is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+import unicodedata
 from typing import Any
 
 from graphcontext.errors import InputError
@@ -52,8 +53,17 @@ def ask(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
         raise InputError(f'ask needs one "question"; {overrides[0]!r} was taken for an override: a question has blanks')
     question = _one_name("ask", names, '"question"')
     answer = api.ask(question, *overrides, config_dir=flags.config_dir, quiet=flags.quiet)
-    print(answer.text())
+    print(without_controls(answer.text()))
     return 1 if answer.prediction.status == "failed" else 0
+
+
+def without_controls(text: str) -> str:
+    """Return a text of data or a model as a terminal may have it: its control characters would steer it.
+
+    >>> without_controls("a" + chr(27) + "[31m b")
+    'a�[31m b'
+    """
+    return "".join(c if c in "\n\t" or unicodedata.category(c) != "Cc" else "\ufffd" for c in text)
 
 
 def show(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
@@ -69,7 +79,7 @@ def show(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
         path = view.write_html(found, flags.item, flags.html)
         print(f"show: {path}")
     else:
-        print(view.text(found, flags.item))
+        print(without_controls(view.text(found, flags.item)))
     return 0
 
 

@@ -46,6 +46,8 @@ def locate(target: str, where: str = "") -> type:
         raise InputError(f"_target_ {target}{at} needs the package {missing}, which is not installed") from error
     except ImportError as error:
         raise InputError(f"_target_ {target}{at} cannot be imported: {error}") from error
+    except SystemExit as error:  # a script without a guard: it would end the run without a word
+        raise InputError(f"_target_ {target}{at} cannot be imported: it calls sys.exit({error.code})") from error
     except Exception as error:
         raise InputError(f"_target_ {target}{at} cannot be imported: {type(error).__name__}: {error}") from error
     found = getattr(module, class_name, None)

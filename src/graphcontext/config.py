@@ -8,6 +8,7 @@ again; then values are set. Every key is checked before: a mistyped one never re
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from graphcontext.component import check_type
@@ -114,11 +115,23 @@ def _hydra(chosen: dict[str, str], config_dir: str | None) -> Any:
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(roots[-1])):
             return hydra_compose("config", overrides=given, return_hydra_config=True)
+    except UnicodeDecodeError as error:
+        raise InputError(f"a YAML is not UTF-8: {_not_utf8(roots)}") from error
     except (HydraException, OmegaConfBaseException, YAMLError) as error:
         lines = [line for line in str(error).splitlines() if line.strip()]
         raise InputError(" ".join(line.strip() for line in lines[:4])) from error
     finally:
         GlobalHydra.instance().clear()
+
+
+def _not_utf8(roots: list[Path]) -> str:
+    """Return the first config that cannot be decoded."""
+    for path in sorted(path for root in roots for path in root.rglob("*.yaml")):
+        try:
+            path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            return f"{path} (byte {error.start})"
+    return "one of the config tree's"
 
 
 def _choices(composed: Any) -> dict[str, Any]:

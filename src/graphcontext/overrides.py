@@ -10,7 +10,8 @@ from typing import Any
 from graphcontext.conf_tree import groups, options
 from graphcontext.errors import InputError, did_you_mean
 
-SECRET = re.compile(r"(^|_)(api_?key|token|secret|password|credentials?)$", re.IGNORECASE)
+SECRET = re.compile(r"(^|_)(api_?key|token|secret|password|credentials?|authorization|bearer)$", re.IGNORECASE)
+SECRET_VARIABLE = re.compile(r"oc\.env:\s*\w*(key|token|secret|pass|credential|auth)", re.IGNORECASE)
 ROLES = ("answer", "agent", "extractor", "reporter", "planner", "judge", "grader")
 
 
@@ -64,7 +65,7 @@ def check_secrets(node: Any, where: str = "") -> None:
 
     Raises:
         InputError: a key that is called a secret; a ``*_env`` that is no name of a variable, or looks like a key
-            itself; an address with a user, query or fragment.
+            itself; ``${oc.env:…}`` of a variable that is called so; an address with a user, query or fragment.
     """
     pairs = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     for key, value in pairs:
@@ -78,6 +79,8 @@ def check_secrets(node: Any, where: str = "") -> None:
         if last.endswith("_env") and not names_variable(text):
             allowed = "allowed: the name of the environment variable that holds the secret, such as OPENAI_API_KEY"
             raise InputError(f"{at}: no name of a variable, so perhaps the secret itself, and not shown; {allowed}")
+        if isinstance(value, str) and SECRET_VARIABLE.search(text):
+            raise InputError(f"{at} takes the value of a variable that may hold a secret; a config holds none")
         if last in ("base_url", "endpoint") and any(mark in text for mark in "@?#"):
             kept = "a user, query or fragment, which may be a key and is not shown here"
             raise InputError(f"{at} has {kept}; allowed: http(s)://HOST/…")

@@ -38,7 +38,8 @@ class Artefact:
             done = json.loads((self.path / "done.json").read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):  # not done, or damaged: as good as not done
             return None
-        return done if isinstance(done, dict) and {"files", "inputs", "facts"} <= set(done) else None
+        parts = [done.get(key) for key in ("files", "inputs", "facts")] if isinstance(done, dict) else [None]
+        return done if all(isinstance(part, dict) for part in parts) else None
 
     def is_current(self, inputs: dict[str, str]) -> bool:
         """Tell whether it is finished, was made from these inputs' bytes, and has no failed item to retry."""

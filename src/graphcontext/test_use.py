@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from graphcontext.files import disk_error
 from graphcontext.pipeline import Keys
 
 FOLDER = "test_use"
@@ -29,8 +30,14 @@ def record(root: Path | str, config: dict[str, Any], keys: Keys) -> None:
     if config["dataset"].get("side", "test") != "test" or not keys.scores:
         return
     folder = _folder(root, keys.corpus)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / _method(config)).touch()
+    file = folder / _method(config)
+    if file.exists():
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    except OSError as error:
+        raise disk_error(error, file) from error
 
 
 def count(root: Path | str, corpus_key: str) -> int:

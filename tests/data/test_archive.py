@@ -116,6 +116,15 @@ def test_an_archive_with_flipped_bytes_is_refused(tmp_path):
     assert not list((tmp_path / "home" / "downloads").iterdir())
 
 
+def test_an_archive_of_two_sites_is_refused(tmp_path):
+    path = tmp_path / "two.7z"
+    with py7zr.SevenZipFile(path, "w") as archive:
+        for site in "ab":
+            archive.writestr("<posts/>", f"{site}/Posts.xml")
+    with pytest.raises(InputError, match=r"two\.7z holds Posts\.xml twice: a/Posts\.xml and b/Posts\.xml"):
+        dump_files(path)
+
+
 def test_an_archive_without_posts_lists_what_it_holds(tmp_path):
     with pytest.raises(InputError, match=r"holds no Posts.xml: found Users.xml"):
         dump_files(packed(tmp_path / "a.7z", Users_xml=b"<users/>"))

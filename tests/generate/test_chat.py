@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from graphcontext.errors import RunError
-from graphcontext.generate.chat import ChatRequest, ChatResponse
+from graphcontext.errors import InputError, RunError
+from graphcontext.generate.chat import ChatRequest, ChatResponse, check_decoding
 from graphcontext.store import CallLog
 
 
@@ -159,3 +159,9 @@ def test_an_error_that_ends_the_run_lets_no_further_request_begin(stub):
     with pytest.raises(RunError, match="refuses the key"):
         llm.chat(TEN, "answer", 8)
     assert len(llm.asked) <= 4  # those that were under way
+
+
+@pytest.mark.parametrize("temperature", [-0.1, float("nan"), float("inf")])
+def test_a_temperature_is_finite(temperature: float) -> None:
+    with pytest.raises(InputError, match=r"llm\.temperature="):
+        check_decoding(temperature, 1.0)

@@ -167,6 +167,9 @@ def _targets(archive: Path, members: list) -> dict[str, str]:
         if part and not member.is_directory:
             if member.is_symlink:
                 raise InputError(f"archive {archive} is unsafe: member {member.filename!r} is a link")
+            if part in targets:
+                two = f"{targets[part]} and {member.filename}"
+                raise InputError(f"archive {archive} holds {part} twice: {two}; unpack it and name one folder")
             targets[part] = member.filename
     if "Posts.xml" not in targets:
         names = [member.filename for member in members]

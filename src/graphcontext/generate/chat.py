@@ -206,7 +206,7 @@ def too_long(item: str, n: int, max_new_tokens: int, window: int) -> ChatRespons
 
 def check_decoding(temperature: float, top_p: float) -> None:
     """Raise an InputError unless temperature ≥ 0 and 0 < top_p ≤ 1."""
-    if temperature < 0:
+    if not 0 <= temperature < float("inf"):
         raise InputError(f"llm.temperature={temperature}; allowed: 0 (greedy) and more")
     if not 0 < top_p <= 1:
         raise InputError(f"llm.top_p={top_p}; allowed: above 0, up to 1")

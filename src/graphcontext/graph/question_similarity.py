@@ -89,7 +89,7 @@ class QuestionSimilarity:
 
 
 def _checked(threshold: Any) -> float | str:
-    allowed = "allowed: a number between -1 and 1, or mean_degree:X such as mean_degree:8"
+    allowed = "allowed: a number above -1 and below 1, or mean_degree:X such as mean_degree:8"
     if isinstance(threshold, str) and _RULE.fullmatch(threshold):
         return threshold
     if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not -1 < threshold < 1:

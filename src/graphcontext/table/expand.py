@@ -254,11 +254,14 @@ def compose_cached(
     environment = {name: os.environ.get(name) for name in sorted(names)}
     key = digest([__version__, tree, code, environment, list(overrides), list(cell), lenient])
     path = Path(root) / "store" / "composed" / f"{key}.json"
-    if path.is_file():
-        return Composed(**json.loads(path.read_text(encoding="utf-8")))
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):  # not there, or damaged
+        known = json.loads(path.read_bytes())
+        if known["sha256"] == digest(known["composed"]):
+            return Composed(**known["composed"])
     composed = compose(overrides, cell, config_dir, lenient)
     with contextlib.suppress(RunError):  # a folder that cannot be written to keeps no cache
-        write_atomic(path, json.dumps(dataclasses.asdict(composed)))
+        content = dataclasses.asdict(composed)
+        write_atomic(path, json.dumps({"composed": content, "sha256": digest(content)}))
     return composed
 
 
