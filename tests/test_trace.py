@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from graphcontext import trace
-from graphcontext.files import append_lines, write_atomic
-from graphcontext.runs import Run
+from graphcontext.files import jsonl
+from graphcontext.runs import Run, write_folder
 
 
 def call(role: str, fingerprint: str, response: str, status: str = "ok") -> dict:
@@ -15,10 +15,10 @@ def call(role: str, fingerprint: str, response: str, status: str = "ok") -> dict
 
 
 def test_a_call_that_failed_and_was_asked_again_is_its_answer(tmp_path: Path) -> None:
-    for name in ("questions", "rankings", "contexts", "predictions", "scores"):
-        write_atomic(tmp_path / f"{name}.jsonl", "")
     failed = [call("agent", "first", "", "failed"), call("answer", "second", "", "failed")]
     again = [call("agent", "first", "next: sudo"), call("answer", "second", "", "failed")]
-    append_lines(tmp_path / "calls.jsonl", [*failed, *again, call("answer", "second", "yes")])
-    calls = trace.read(Run(tmp_path)).calls["7"]
-    assert [(c["role"], c["response"]) for c in calls] == [("agent", "next: sudo"), ("answer", "yes")]
+    calls = jsonl([*failed, *again, call("answer", "second", "yes")])
+    empty = ("questions", "rankings", "contexts", "predictions", "scores")
+    write_folder(tmp_path, {**{f"{name}.jsonl": "" for name in empty}, "calls.jsonl": calls}, {})
+    read = trace.read(Run(tmp_path)).calls["7"]
+    assert [(c["role"], c["response"]) for c in read] == [("agent", "next: sudo"), ("answer", "yes")]
