@@ -137,6 +137,19 @@ def test_t10_faults_that_pass_are_waited_for(endpoint: Endpoint, pauses: list[fl
     assert (len(endpoint.queries), pauses) == (4, [2.0, 2.0, 4.0])  # Retry-After; then 2^1 and 2^2 seconds
 
 
+def test_half_a_surrogate_pair_in_an_answer_is_kept_as_a_replacement_character(tmp_path: Path) -> None:
+    endpoint = Endpoint({"linux": [("Q388", "0", "P31", "instance of", "Q9135", "system \ud83d")]})
+    assert source(endpoint, tmp_path).neighbours(["linux"])["linux"].triples == (("linux", "instance of", "system �"),)
+    assert source(endpoint, tmp_path).neighbours(["linux"])["linux"].status == "ok"
+    assert len(endpoint.queries) == 1  # the second found it in the store
+    endpoint.close()
+
+
+def test_an_answer_nested_without_end_fails_its_names_alone(endpoint: Endpoint, pauses: list[float]) -> None:
+    endpoint.faults = [(200, {}, "[" * 100_000)]
+    assert source(endpoint).neighbours(["linux"])["linux"].status == "ok"
+
+
 def test_what_stays_without_an_answer_is_failed_and_asked_by_the_next_run(
     endpoint: Endpoint, tmp_path: Path, pauses: list[float]
 ) -> None:
@@ -179,7 +192,11 @@ def test_a_name_cannot_leave_its_literal() -> None:
         ({"endpoint": "ftp://host"}, "allowed: https://"),
         ({"language": 'en" }'}, "a code such as en"),
         ({"user_agent": "a\r\nX: y"}, "a name with a contact"),
-        ({"names_per_query": 0}, "names_per_query ≥ 1"),
+        ({"names_per_query": 0}, "names_per_query=0"),
+        ({"max_retries": -1}, "one_hop.max_retries=-1"),
+        ({"timeout": float("inf")}, "one_hop.timeout=inf"),
+        ({"requests_per_minute": 0}, "one_hop.requests_per_minute=0; allowed: 1 and more"),
+        ({"endpoint": "http://"}, "one_hop.endpoint=http://; allowed: https://"),
     ],
 )
 def test_values_that_are_not_allowed(more: dict[str, Any], said: str) -> None:

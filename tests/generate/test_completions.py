@@ -219,7 +219,10 @@ def test_retry_after_as_a_date_is_obeyed(server) -> None:
     assert 37 <= sum(model.waited) <= 40
 
 
-@pytest.mark.parametrize("header", ["soon", "", "-5", "nan", "Wed, 99 Foo 2020 99:99:99 GMT", "1e400x"])
+FAR = "Mon, 01 Jan 99999999999999999999 00:00:00 GMT"
+
+
+@pytest.mark.parametrize("header", ["soon", "", "-5", "nan", "Wed, 99 Foo 2020 99:99:99 GMT", FAR, "1e400x"])
 def test_an_odd_retry_after_is_none(server, header) -> None:
     server.scripts["c"] = [say(429, b"", Retry_After=header)]
     model = llm(server, workers=1)
@@ -291,6 +294,19 @@ def test_an_answer_of_nothing_is_empty_and_not_asked_again(server, workspace, te
     model.bind(workspace)
     for _ in range(2):
         assert {(r.status, r.text) for r in chat(model).values()} == {("empty", "")}
+    assert server.counts == dict.fromkeys(ITEMS, 1)
+
+
+def test_half_a_surrogate_pair_is_a_replacement_character_and_asked_once(server, workspace) -> None:
+    # an emoji that the token limit cut: its first half is no character, and no file can hold it
+    server.usual = answer("use iptables \ud83d", "length")
+    server.scripts["b"] = [answer("whole \U0001f600")]
+    for _ in range(2):
+        model = llm(server)
+        model.bind(workspace)
+        found = chat(model)
+        assert (found["a"].text, found["a"].status, found["a"].finish) == ("use iptables �", "ok", "length")
+        assert found["b"].text == "whole \U0001f600"
     assert server.counts == dict.fromkeys(ITEMS, 1)
 
 

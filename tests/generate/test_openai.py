@@ -342,6 +342,20 @@ def test_t12_model_a_then_b_at_another_address_are_not_mixed(server, workspace) 
         other.close()
 
 
+NOWHERE = [
+    *("http://", "http:///v1", "http://:80/v1", "http://[::1", "http://h:99999/v1", "http://h:-1/v1", "http://h:x/v1"),
+    *("http://a..b/v1", f"http://{'a' * 64}/v1", "http://999.1.1.1/v1", "http://\u200b/v1", "http://h\n/v1"),
+]
+NAN, INF = float("nan"), float("inf")
+RATES = ("requests_per_minute", "tokens_per_minute")
+NO_RATE = [0, -1, NAN, INF, 1e-9]
+
+
+@pytest.mark.parametrize("url", ["http://[::1]:8/v1", "https://müller.example/v1", "http://node_7:8000/v1"])
+def test_addresses_that_can_be_asked(url):
+    assert OpenAILLM("m", url, requests_per_minute=1, tokens_per_minute=1e6).base_url == url
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -351,11 +365,16 @@ def test_t12_model_a_then_b_at_another_address_are_not_mixed(server, workspace) 
         ({"base_url": "https://host/v1?api-key=secret"}, "base_url has a user, query or fragment"),
         ({"base_url": "https://host/v1?key=@secret"}, "base_url has a user, query or fragment"),
         ({"base_url": "https://host/v1#secret"}, "base_url has a user, query or fragment"),
+        *(({"base_url": url}, "allowed: http") for url in NOWHERE),
+        ({"model": " "}, "llm.model is blank"),
         ({"workers": 0}, "workers=0"),
+        ({"max_retries": 1001}, "max_retries=1001"),
+        *(({"timeout": seconds}, f"llm.timeout={seconds}") for seconds in (0, -1, NAN, INF, 1e9)),
+        *(({name: rate}, f"llm.{name}={rate}; allowed: 1 and more") for name in RATES for rate in NO_RATE),
         ({"temperature": -1}, "temperature=-1"),
     ],
 )
 def test_wrong_values_are_named(options, message):
     with pytest.raises(InputError, match=message) as caught:
-        OpenAILLM("m", **options)
+        OpenAILLM(**{"model": "m", **options})
     assert "secret" not in str(caught.value)

@@ -6,6 +6,8 @@ import email.utils
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphcontext.generate.rate_limit import RateLimit, retry_after
 
@@ -70,4 +72,13 @@ def test_retry_after_as_seconds_or_date():
     assert retry_after("-5") == 0
     assert retry_after(None) == 0
     assert retry_after("soon") == 0
+    assert retry_after("Mon, 01 Jan 99999999999999999999 00:00:00 GMT") == 0  # no date that a calendar holds
     assert 8 < retry_after(email.utils.formatdate(time.time() + 10, usegmt=True)) <= 10
+
+
+ZONES = st.sampled_from(["GMT", "+9999", "-0000", "-2359", "x", ""])
+
+
+@given(st.text() | st.builds("Mon, {} Jan {} {}:{}:00 {}".format, *[st.integers()] * 4, ZONES))
+def test_any_retry_after_is_seconds(header):
+    assert retry_after(header) >= 0

@@ -10,7 +10,14 @@ from graphcontext.enhance.one_hop import EMPTY, Neighbours, Statement, id_number
 from graphcontext.enhance.surface_form import normalise
 from graphcontext.errors import InputError, RunError
 from graphcontext.files import append_lines, digest, read_lines
-from graphcontext.generate.completions import CONNECT, LONGEST_WAIT, RETRIED
+from graphcontext.generate.completions import (
+    CONNECT,
+    LONGEST_WAIT,
+    RETRIED,
+    check_address,
+    check_patience,
+    whole_characters,
+)
 from graphcontext.generate.rate_limit import retry_after, shared_limit
 
 QUERY = """\
@@ -44,9 +51,9 @@ class OneHopSparql:
         language: of labels and aliases.
         user_agent: who asks, with a contact, as Wikimedia demands (execution).
         names_per_query: names in one request (execution).
-        requests_per_minute: by all runs of this process together; null is no limit (execution).
-        max_retries: further tries after a fault that may pass (execution).
-        timeout: seconds without a byte (execution).
+        requests_per_minute: by all runs of this process together, 1 and more; null is no limit (execution).
+        max_retries: further tries after a fault that may pass, up to 1000 (execution).
+        timeout: seconds without a byte, up to a day (execution).
 
     Raises:
         InputError: a value that is not allowed.
@@ -70,14 +77,13 @@ class OneHopSparql:
     ) -> None:
         if any(mark in endpoint for mark in "@?#"):
             raise InputError("one_hop.endpoint has a user, query or fragment, which may be a key; allowed: https://HOST/…")
-        if not endpoint.startswith(("http://", "https://")):
-            raise InputError(f"one_hop.endpoint={endpoint}; allowed: https://HOST/…")
+        check_address("one_hop.endpoint", endpoint, "https://HOST/…")
         if not language.replace("-", "").isalnum() or not user_agent.isprintable() or not user_agent.strip():
             got = f"language={language!r}, user_agent={user_agent!r}"
             raise InputError(f"one_hop: {got}; allowed: a code such as en, and a name with a contact")
-        if names_per_query < 1 or max_retries < 0 or timeout <= 0:
-            got = f"names_per_query={names_per_query}, max_retries={max_retries}, timeout={timeout}"
-            raise InputError(f"one_hop: {got}; allowed: names_per_query ≥ 1, max_retries ≥ 0, timeout > 0")
+        check_patience("one_hop", max_retries, timeout, requests_per_minute=requests_per_minute)
+        if names_per_query < 1:
+            raise InputError(f"one_hop.names_per_query={names_per_query}; allowed: 1 and more")
         self.name, self.endpoint, self.language, self.user_agent = name, endpoint, language, user_agent
         self.names_per_query, self.max_retries, self.timeout = names_per_query, max_retries, timeout
         self.limit = shared_limit(endpoint, None, requests_per_minute, None)
@@ -164,8 +170,8 @@ class OneHopSparql:
             raise RunError(f"{where} refuses the query: {named}: {said}")
         try:
             bindings = reply.json()["results"]["bindings"]
-            return [{key: row[key]["value"] for key in COLUMNS} for row in bindings], "", None
-        except (ValueError, KeyError, TypeError) as error:
+            return [{key: whole_characters(row[key]["value"]) for key in COLUMNS} for row in bindings], "", None
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             return None, f"no SPARQL result in the reply ({type(error).__name__})", 0.0
 
 

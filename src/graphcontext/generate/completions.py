@@ -21,6 +21,7 @@ CONNECT = 4.0  # seconds to connect in, at most
 LONGEST_WAIT = 600.0  # seconds; a server that asks for more gets no further try for this item
 LONGEST_REPLY = 5  # times the timeout: a reply that still drips then is given up
 LARGEST_REPLY = 16 * 2**20  # bytes; no answer is that long
+MOST_RETRIES, DAY = 1000, 86400.0
 REFUSED = {401: "refuses the key", 403: "forbids the request", 404: "does not know the address or model"}
 RETRIED = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 CUT = frozenset({"length", "model_length", "max_tokens"})  # what servers call an answer that the token limit cut
@@ -172,7 +173,7 @@ class CompletionClient:
     def _read(self, item: str, reply: dict[str, Any], seconds: float) -> ChatResponse | _Fault:
         """Read a chat completion or a plain one."""
         choice = reply["choices"][0]
-        text = (choice["message"]["content"] if "message" in choice else choice["text"]) or ""
+        text = whole_characters((choice["message"]["content"] if "message" in choice else choice["text"]) or "")
         finish = choice.get("finish_reason")
         if finish == "content_filter":
             return _Fault("the server's content filter held the answer back", None)
@@ -220,6 +221,53 @@ def read_key(variable: str) -> str | None:
         wrong = "holds a blank, a line break or another sign that no key has (several keys?), not shown here"
         raise InputError(f"the environment variable {variable} {wrong}; export one key")
     return key or None
+
+
+def whole_characters(text: str) -> str:
+    r"""Return a text of a reply with U+FFFD for half a surrogate pair (an emoji cut in two), which no file can hold.
+
+    >>> whole_characters("iptables \ud83d") == "iptables \ufffd"
+    True
+    """
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+def check_address(key: str, url: str, allowed: str) -> None:
+    """Raise an InputError unless ``url`` is http(s) and names a host, and a port that there is.
+
+    Args:
+        key: what the message calls it.
+        url: without user, query or fragment: the message shows it.
+        allowed: what the message says is.
+    """
+    import httpx
+
+    try:
+        parts = httpx.URL(url)
+        parts.raw_host.decode().encode("idna")  # as a name is looked up
+        whole = bool(parts.host) and (parts.port is None or 0 < parts.port < 2**16)
+    except (httpx.InvalidURL, UnicodeError):
+        whole = False
+    if not whole or not url.startswith(("http://", "https://")):
+        raise InputError(f"{key}={url}; allowed: {allowed}")
+
+
+def check_patience(group: str, max_retries: int, timeout: float, **rates: float | None) -> None:
+    """Raise an InputError unless 0 ≤ max_retries ≤ 1000, 0 < timeout ≤ a day, and each rate a minute is 1 or more.
+
+    Args:
+        group: what the message puts before a name.
+        max_retries: further tries.
+        timeout: seconds.
+        rates: None is no limit.
+    """
+    if not 0 <= max_retries <= MOST_RETRIES:
+        raise InputError(f"{group}.max_retries={max_retries}; allowed: 0 to {MOST_RETRIES}")
+    if not 0 < timeout <= DAY:
+        raise InputError(f"{group}.timeout={timeout}; allowed: above 0, up to {DAY:.0f} seconds")
+    for name, rate in rates.items():
+        if rate is not None and not 1 <= rate < float("inf"):
+            raise InputError(f"{group}.{name}={rate}; allowed: 1 and more, or null for no limit")
 
 
 def _count(reply: dict[str, Any], name: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from graphcontext.data.tokenizer import WORDS, ModelTokenizer
 from graphcontext.errors import InputError
 from graphcontext.generate.chat import ChatRequest, ChatResponse, Check, answer, check_decoding
-from graphcontext.generate.completions import CompletionClient, Endpoint, read_key
+from graphcontext.generate.completions import CompletionClient, Endpoint, check_address, check_patience, read_key
 from graphcontext.generate.rate_limit import shared_limit
 from graphcontext.overrides import check_secrets
 
@@ -35,10 +35,11 @@ class OpenAILLM:
         parameters: number of weights where known, for planning (execution).
         plan: prices and speeds, for planning (execution).
         tokenizer: ``words``, or a folder or hub name: what ``tokenizer=llm`` and the rate limit count with (execution).
-        requests_per_minute: at most, by all models of one server, key and limit together; null is no limit (execution).
-        tokens_per_minute: prompt and answer; null is no limit (execution).
-        max_retries: further tries after a fault that may pass (execution).
-        timeout: seconds without a byte; five times that for a whole reply (execution).
+        requests_per_minute: at most, by all models of one server, key and limit together, 1 and more; null is no limit
+            (execution).
+        tokens_per_minute: prompt and answer, 1 and more; null is no limit (execution).
+        max_retries: further tries after a fault that may pass, up to 1000 (execution).
+        timeout: seconds without a byte, up to a day; five times that for a whole reply (execution).
         workers: requests at once (execution).
         served_as: what the server runs (weights, quantisation), such as ``smollm2-q4_1``: a new port or host finds
             the answers of the old one. Null: the address names it.
@@ -73,12 +74,14 @@ class OpenAILLM:
         served_as: str | None = None,
     ) -> None:
         check_secrets({"llm": {"base_url": base_url, "api_key_env": api_key_env}})  # both are written to files
-        if not base_url.startswith(("http://", "https://")):
-            raise InputError(f"llm.base_url={base_url}; allowed: http(s)://HOST/v1")
+        check_address("llm.base_url", base_url, "http(s)://HOST/v1")
+        if not model.strip():
+            raise InputError("llm.model is blank; allowed: a model's name, as the server calls it")
         check_decoding(temperature, top_p)
-        if max_retries < 0 or workers < 1 or timeout <= 0:
-            got = f"max_retries={max_retries}, workers={workers}, timeout={timeout}"
-            raise InputError(f"llm: {got}; allowed: max_retries ≥ 0, workers ≥ 1, timeout > 0")
+        rates = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
+        check_patience("llm", max_retries, timeout, **rates)
+        if workers < 1:
+            raise InputError(f"llm.workers={workers}; allowed: 1 and more")
         if served_as is not None and not served_as.strip():
             raise InputError("llm.served_as is blank; allowed: a name of what the server runs, or null")
         self.model, self.base_url, self.api_key_env = model, base_url.rstrip("/"), api_key_env

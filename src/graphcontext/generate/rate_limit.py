@@ -112,7 +112,7 @@ def retry_after(header: str | None) -> float:
         pass
     try:
         date = email.utils.parsedate_to_datetime(header)
-    except ValueError:
+    except (ValueError, OverflowError):  # the year may have any number of digits
         return 0.0
     if date.tzinfo is None:
         date = date.replace(tzinfo=UTC)
