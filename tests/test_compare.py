@@ -30,7 +30,7 @@ def run(
     asked = [{"id": i, "text": f"{site}: question {i}", "corpus_id": "c", "title": f"Title {i}"} for i in scores]
     files = {"config.yaml": yaml.safe_dump({**CONFIG, **(config or {})})}
     files |= {"scores.jsonl": jsonl(rows), "questions.jsonl": jsonl(asked)}
-    write_folder(path, files, {"n": len(scores), "metrics": {metric: {}}})
+    write_folder(path, files, {"n": len(scores), "metrics": {metric: {}}}, {})
     return Run(path)
 
 

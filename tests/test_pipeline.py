@@ -309,9 +309,12 @@ def test_a_damaged_run_folder_is_said_in_one_line(tmp_path: Path) -> None:
         (run.path / name).write_text(text)
         with pytest.raises(InputError, match=rf"{name} is not what the run wrote: give its command again"):
             run.read(name)
+    (run.path / "metrics.json").write_text("{}")
+    with pytest.raises(InputError, match=r"metrics.json is not what the run wrote"):
+        run.summary()
     for text in ('{"n": 2', "{}", "[]"):
-        (run.path / "metrics.json").write_text(text)
-        with pytest.raises(InputError, match=r"metrics.json is missing or damaged"):
+        (run.path / "manifest.json").write_text(text)
+        with pytest.raises(InputError, match=r"manifest.json is missing or damaged"):
             run.summary()
     again = execute(config("dataset.limit=2"), tmp_path, quiet=True)
     assert again.is_whole() and again.metrics["n"] == 2

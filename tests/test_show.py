@@ -82,7 +82,7 @@ def test_the_page_holds_every_item_and_escapes_all_text(runs: list[Run], tmp_pat
     both, one = items(runs)
     attack = "<script>alert(1)</script>"
     hurt = Run(tmp_path / "runs" / runs[0].path.name)
-    files = {name: runs[0].read(name).decode() for name in runs[0].metrics["files"]}
+    files = {name: runs[0].read(name).decode() for name in runs[0].manifest["files"]}
     for name, key in (
         ("questions", "text"),
         ("questions", "title"),
@@ -92,7 +92,7 @@ def test_the_page_holds_every_item_and_escapes_all_text(runs: list[Run], tmp_pat
         file = f"{name}.jsonl"
         files[file] = re.sub(rf'"{key}": "', f'"{key}": "{attack} & ', files[file])
     files["questions.jsonl"] = re.sub(r'"link": "https', '"link": "javascript', files["questions.jsonl"], count=1)
-    write_folder(hurt.path, files, runs[0].metrics)
+    write_folder(hurt.path, files, runs[0].metrics, runs[0].manifest)
 
     for given, item in (([hurt, runs[1]], None), ([hurt], both), ([runs[1], hurt], one)):
         page = show.write_html(given, item, str(tmp_path / "page.html")).read_text()

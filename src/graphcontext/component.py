@@ -176,9 +176,14 @@ def needs_graph(target: str) -> bool:
     return bool(getattr(locate(target, "retriever"), "needs_graph", False))
 
 
+def has_answers(config: dict[str, Any]) -> bool:
+    """Tell whether a run gives answers: with ``generator=none`` it ends in rankings and contexts."""
+    return bool(getattr(locate(config["generator"]["_target_"], "generator"), "answers", True))
+
+
 def active_metrics(config: dict[str, Any]) -> dict[str, Any]:
     """Return the metrics that a run can score: with ``generator=none`` only those that need no answers."""
-    if getattr(locate(config["generator"]["_target_"], "generator"), "answers", True):
+    if has_answers(config):
         return config["metric"]
     return {
         name: m for name, m in config["metric"].items() if not getattr(locate(m["_target_"]), "needs_answers", True)

@@ -76,7 +76,7 @@ def import_ratings(
     allowed = {item.item: study.labels[item.kind] for item in study.items}
     whole = [] if settings["partial"] else study.groups()
     try:
-        found = doccano.read([Path(f).expanduser() for f in files], allowed, whole)
+        found = doccano.read([Path(f).expanduser() for f in files], allowed, whole, study.texts())
     except InputError as error:
         hint = "; ratings.partial=true takes raters who left items out" if " have no label" in str(error) else ""
         raise InputError(f"{error}{hint}") from error

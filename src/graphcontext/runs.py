@@ -38,20 +38,8 @@ class Run:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """The content of ``metrics.json``: n, n_failed, n_empty, n_truncated, metrics, the hashes of all files.
-
-        Raises:
-            InputError: it is missing, or is not what the run wrote.
-        """
-        path = self.path / "metrics.json"
-        try:
-            found = json.loads(path.read_bytes())
-            whole = {key: value for key, value in found.items() if key != "sha256"}
-            if found["sha256"] == digest(whole):
-                return found
-        except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
-            raise InputError(f"{path} is missing or damaged: {AGAIN}") from error
-        raise InputError(f"{path} is not what the run wrote: {AGAIN}")
+        """The content of ``metrics.json``: n, n_failed, n_empty, n_truncated, metrics, facts."""
+        return json.loads(self.read("metrics.json"))
 
     @property
     def config(self) -> dict[str, Any]:
@@ -62,7 +50,19 @@ class Run:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        return json.loads(self.read("manifest.json"))
+        """What the run was made with, and the hashes of its files.
+
+        Raises:
+            InputError: ``manifest.json`` is missing, or is not what the run wrote.
+        """
+        path = self.path / "manifest.json"
+        try:
+            found = json.loads(path.read_bytes())
+            if found["sha256"] == digest({key: value for key, value in found.items() if key != "sha256"}):
+                return found
+        except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+            raise InputError(f"{path} is missing or damaged: {AGAIN}") from error
+        raise InputError(f"{path} is not what the run wrote: {AGAIN}")
 
     def read(self, name: str) -> bytes:
         """Return a file of the folder as the run wrote it.
@@ -70,7 +70,7 @@ class Run:
         Raises:
             InputError: it is missing, or is not what the run wrote.
         """
-        known = self.metrics["files"].get(name)
+        known = self.manifest["files"].get(name)
         try:
             content = (self.path / name).read_bytes()
         except OSError as error:
@@ -86,7 +86,7 @@ class Run:
     def is_whole(self) -> bool:
         """Tell whether every file of the folder is what the run wrote."""
         try:
-            return all(self.read(name) is not None for name in self.metrics["files"])
+            return all(self.read(name) is not None for name in self.manifest["files"])
         except InputError:
             return False
 
@@ -287,15 +287,19 @@ def _write(run: Run, job: _Job) -> dict[str, Any]:
     files["config.yaml"] = yaml.safe_dump(pipeline.config, sort_keys=False, allow_unicode=True)
     stages = {name: {"key": s.artefact.key, **s.facts} for name, s in seen.items()}
     about = manifest(pipeline.config, stages, sorted(data.corpora))
-    files["manifest.json"] = json.dumps(about, indent=1, ensure_ascii=False)
-    return write_folder(run.path, files, metrics)
+    write_folder(run.path, files, metrics, about)
+    return metrics
 
 
-def write_folder(path: Path, files: dict[str, str], metrics: dict[str, Any]) -> dict[str, Any]:
-    """Write a run folder, ``metrics.json`` with the hashes of all files last; returns its content."""
+def write_folder(path: Path, files: dict[str, str], metrics: dict[str, Any], about: dict[str, Any]) -> None:
+    """Write a run folder: the manifest ``about`` with the hash of each file, ``metrics.json`` last: then it is whole.
+
+    The hashes stand in the manifest, since they differ between runs of equal results: calls have a time.
+    """
+    last = json.dumps(metrics, indent=1, ensure_ascii=False)
+    texts = {**files, "metrics.json": last}
+    about = {**about, "files": {name: hashlib.sha256(texts[name].encode()).hexdigest() for name in sorted(texts)}}
+    about["sha256"] = digest({key: value for key, value in about.items() if key != "sha256"})
+    files = files | {"manifest.json": json.dumps(about, indent=1, ensure_ascii=False), "metrics.json": last}
     for name, text in files.items():
         write_atomic(path / name, text)
-    metrics = metrics | {"files": {n: hashlib.sha256(t.encode()).hexdigest() for n, t in sorted(files.items())}}
-    metrics["sha256"] = digest({key: value for key, value in metrics.items() if key != "sha256"})
-    write_atomic(path / "metrics.json", json.dumps(metrics, indent=1, ensure_ascii=False))
-    return metrics

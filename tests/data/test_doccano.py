@@ -168,3 +168,10 @@ def test_text_that_is_no_utf8_is_told(tmp_path: Path) -> None:
     path.write_bytes(b'{"item": "r1", "label": ["\xff"]}\n')
     with pytest.raises(InputError, match=r"ann\.jsonl line 1: not a line of JSON"):
         read([path], ALLOWED, WHOLE)
+
+
+@pytest.mark.parametrize("name", ["\ud800", {"a": 1}, ["ann"], True, "a\nb"])
+def test_what_names_no_rater_is_a_fault(tmp_path: Path, name: object) -> None:
+    path = export(tmp_path, "all.jsonl", row("p1", "A", user=name), row("p2", "A", user="ann"))
+    with pytest.raises(InputError, match=r"all\.jsonl line 1: a rater is named by a text or a number"):
+        read([path], ALLOWED, [])

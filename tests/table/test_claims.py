@@ -55,7 +55,7 @@ def run(
     path = folder / "runs" / name
     rows = [{"id": str(i), "status": "failed" if i < failed else "ok", metric: v} for i, v in enumerate(scores)]
     asked = [{"id": str(i), "text": f"{question} {i}", "corpus_id": "c"} for i in range(len(scores))]
-    write_folder(path, {"scores.jsonl": jsonl(rows), "questions.jsonl": jsonl(asked)}, {"n": len(scores)})
+    write_folder(path, {"scores.jsonl": jsonl(rows), "questions.jsonl": jsonl(asked)}, {"n": len(scores)}, {})
     return name
 
 

@@ -14,13 +14,13 @@ from graphcontext import api, cli, ratings
 from graphcontext.data.doccano import Judgement, Labels
 from graphcontext.errors import InputError, RunError
 from graphcontext.evaluate.statistics import permutation_p
-from graphcontext.files import read_lines
+from graphcontext.files import jsonl, read_lines
 from graphcontext.runs import Run
 from graphcontext.table.cells import Cell, Made
 from graphcontext.table.claims import load_claims
 from graphcontext.table.rated import panel_of
 from graphcontext.table.spec import load_spec
-from graphcontext.table.study import PAIR, RATING, Item, Study, instructions, keep
+from graphcontext.table.study import PAIR, RATING, Item, Study, instructions, keep, read_study
 from graphcontext.table.verdicts import Judged
 
 CONF = str(Path(__file__).parent / "conf")
@@ -262,7 +262,7 @@ def test_labels_can_be_corrected_and_nothing_is_half_written(place: Path, tmp_pa
     take(place, half, partial=True)
     again, said = take(place, labelled(study, "ann", lambda i: "2" if i.kind == RATING else "tie", tmp_path))
     assert said == ["ann: 8 labels", "4 labels took the place of earlier ones"]
-    rows = read_lines(study.folder / "judgements.jsonl")
+    rows = read_lines(study.folder / "judgements.jsonl")[:-1]
     assert len(rows) == 8 + 1 and again.folder == study.folder
     assert {r["label"] for r in rows if r["rater"] == "ann"} == {"2", "tie"}
 
@@ -284,11 +284,11 @@ def test_one_rater_under_two_names_is_refused(place: Path, tmp_path: Path) -> No
         take(place, copy)
     again = labelled(study, "ann (1)", both, tmp_path)  # a browser's name for the second download
     assert take(place, again)[1] == ["ann: 8 labels"]
-    assert {r["rater"] for r in read_lines(study.folder / "judgements.jsonl")} == {"ann"}
+    assert {j.rater for j in read_study(study.folder).judgements} == {"ann"}
     take(place, copy, replace=True)
-    assert {r["rater"] for r in read_lines(study.folder / "judgements.jsonl")} == {"copy"}
+    assert {j.rater for j in read_study(study.folder).judgements} == {"copy"}
     take(place, ann, identical=True)
-    assert {r["rater"] for r in read_lines(study.folder / "judgements.jsonl")} == {"ann", "copy"}
+    assert {j.rater for j in read_study(study.folder).judgements} == {"ann", "copy"}
 
 
 def test_raters_who_say_one_thing_throughout_or_share_few_items_are_two(place: Path, tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_raters_who_say_one_thing_throughout_or_share_few_items_are_two(place: P
     take(place, *same)
     few = [labelled(study, n, lambda i: side(i) if i.kind == PAIR else None, tmp_path) for n in ("cid", "dan")]
     take(place, *few)  # 4 items
-    assert len(read_lines(study.folder / "judgements.jsonl")) == 8 + 8 + 4 + 4
+    assert len(read_study(study.folder).judgements) == 8 + 8 + 4 + 4
 
 
 def test_labels_of_two_imports_at_once_are_both_kept(place: Path) -> None:
@@ -306,7 +306,7 @@ def test_labels_of_two_imports_at_once_are_both_kept(place: Path) -> None:
     given = {rater: tuple(Judgement(rater, item, "tie") for item in items) for rater in ("ann", "bob")}
     for judgements in given.values():  # either read the study before the other stored anything
         keep(study, Labels(judgements, ()))
-    assert {r["rater"] for r in read_lines(study.folder / "judgements.jsonl")} == {"ann", "bob"}
+    assert {j.rater for j in read_study(study.folder).judgements} == {"ann", "bob"}
     assert not list(study.folder.glob("*.lock"))
 
 
@@ -449,3 +449,29 @@ def test_the_verb_says_what_to_do_next(
     file = labelled(study, "ann", lambda i: "3" if i.kind == RATING else "tie", place)
     assert cli.main(["ratings", "import", NAME, file, SIX, "--config-dir", CONF]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "ann: 8 labels"
+
+
+def test_a_study_that_was_damaged_is_refused(place: Path, tmp_path: Path) -> None:
+    study, _ = export(place)
+    take(place, labelled(study, "ann", both, tmp_path))
+    for name in ("judgements.jsonl", "key.jsonl"):
+        path = study.folder / name
+        good = path.read_text()
+        first, _, rest = good.partition("\n")
+        for text in (rest, "{X" + good, first.replace("tie", "Z") + "Z\n" + rest, good.replace('"A"', '"B"', 1)):
+            if text != good:
+                path.write_text(text)
+                with pytest.raises(InputError, match=rf"{name} is (damaged|not what was imported)"):
+                    table(place)
+        path.write_text(good)
+    assert cells(table(place))["win_rate"].value is not None
+
+
+def test_labels_of_another_text_are_refused(place: Path, tmp_path: Path) -> None:
+    study, _ = export(place)
+    path = Path(labelled(study, "ann", both, tmp_path))
+    rows = [{**row, "text": study.texts()[row["item"]].replace("\n", "\r\n")} for row in read_lines(path)]
+    rows[0]["text"] += " and more"
+    path.write_text(jsonl(rows))
+    with pytest.raises(InputError, match=r"^1 fault, nothing imported: .* line 1: the text is not the one that was ex"):
+        take(place, str(path))

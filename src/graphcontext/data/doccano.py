@@ -44,28 +44,40 @@ def lines(texts: Iterable[tuple[str, str]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def read(paths: Sequence[Path], allowed: Mapping[str, Sequence[str]], whole: Sequence[Sequence[str]]) -> Labels:
+def read(
+    paths: Sequence[Path],
+    allowed: Mapping[str, Sequence[str]],
+    whole: Sequence[Sequence[str]],
+    texts: Mapping[str, str] | None = None,
+) -> Labels:
     """Read exports, one per rater (the file's name, without a browser's `` (1)``) or with the rater on each line.
 
     Args:
         paths: ``.jsonl`` files, or ``.zip`` files that hold such.
         allowed: item → the labels that it can have.
         whole: groups of items of which a rater labels all or none; empty takes what there is.
+        texts: item → what raters were shown; a line with another text is a fault.
 
     Raises:
         InputError: all faults, counted, the first few named: a line that does not read, an item that was not
-            exported, a label that is not allowed, several labels, an item labelled twice, a part that is missing.
+            exported, another text, a label that is not allowed, several labels, an item labelled twice, a part that is missing.
     """
     faults: list[str] = []
     given: dict[tuple[str, str], str] = {}
     raters: dict[str, None] = {}
     for name, rater, number, row in _rows(paths, faults):
-        who = next((str(row[key]) for key in NAMES if row.get(key) not in (None, "")), rater)
-        raters.setdefault(who)
+        who = next((row[key] for key in NAMES if row.get(key) not in (None, "")), rater)
         at = f"{name} line {number}"
+        if not _is_name(who):
+            faults.append(f"{at}: a rater is named by a text or a number, this one is not")
+            continue
+        who = str(who)
+        raters.setdefault(who)
         item, labels = _item(row), _labels(row)
         if item not in allowed:
             faults.append(f"{at}: item {item!r} was not exported here")
+        elif _is_other(row.get("text"), (texts or {}).get(item)):
+            faults.append(f"{at}: the text is not the one that was exported as item {item}")
         elif isinstance(labels, str):
             faults.append(f"{at}: {labels}")
         elif len(labels) > 1:
@@ -86,6 +98,18 @@ def read(paths: Sequence[Path], allowed: Mapping[str, Sequence[str]], whole: Seq
         raise InputError(f"no label in {', '.join(path.name for path in paths)}: nothing imported")
     judgements = tuple(Judgement(who, item, label) for (who, item), label in given.items())
     return Labels(judgements, tuple(who for who in raters if not counted[who]))
+
+
+def _is_name(value: Any) -> bool:
+    """Tell whether a value can name a rater: text that can be written, or a whole number."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        return False
+    return str(value).isprintable()
+
+
+def _is_other(text: Any, shown: str | None) -> bool:
+    """Tell whether a line's text is another than was shown; blanks may differ, and a line may hold no text."""
+    return isinstance(text, str) and shown is not None and text.split() != shown.split()
 
 
 def _missing(given: Mapping[tuple[str, str], str], whole: Sequence[Sequence[str]]) -> Iterator[str]:

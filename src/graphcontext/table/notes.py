@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from graphcontext import test_use
-from graphcontext.component import used
+from graphcontext.component import has_answers, used
 from graphcontext.run_facts import describe
 from graphcontext.table import expand
 from graphcontext.table.lines import Line, Lines
@@ -51,6 +51,8 @@ def _common(ran: list[Line], several: bool) -> list[str]:
 def _of(line: Line) -> Iterable[str]:
     done = line.run.metrics  # type: ignore[union-attr]
     words = {"failed": "failed", "empty": "empty", "truncated": "cut at max_new_tokens"}
+    if not has_answers(line.cell.composed.config):
+        del words["empty"]
     counts = [f"{done['n_' + k]} {word}" for k, word in words.items() if done["n_" + k]]
     yield f"n={done['n']}" + (f" ({', '.join(counts)})" if counts else "")
     yield from describe(done["facts"], done["n"])

@@ -76,6 +76,11 @@ class Study:
             found.setdefault((item.column, item.kind), {})[item.item] = None
         return [list(names) for names in found.values()]
 
+    def texts(self) -> dict[str, str]:
+        """Return item → what raters are shown, of the files that are still here."""
+        files = sorted([*self.folder.glob("pairs*.jsonl"), *self.folder.glob("ratings*.jsonl")])
+        return {row["item"]: row["text"] for file in files for row in read_lines(file) if {"item", "text"} <= set(row)}
+
     def of(self, column: str, kind: str, row: str) -> dict[str, dict[Item, str]]:
         """Return rater → item → label of one row on one data set; only raters who labelled any."""
         items = {i.item: i for i in self.items if (i.column, i.kind) == (column, kind) and row in i.rows}
@@ -105,14 +110,24 @@ def read_study(folder: Path) -> Study | None:
         return None
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
-        items = tuple(Item(**{**row, "rows": tuple(row["rows"])}) for row in read_lines(folder / "key.jsonl"))
-        whole = facts["n_items"] == len(items)
-        given = tuple(doccano.Judgement(**row) for row in read_lines(folder / "judgements.jsonl"))
+        key = read_lines(folder / "key.jsonl")
+        items = tuple(Item(**{**row, "rows": tuple(row["rows"])}) for row in key)
+        whole = facts["key"] == digest(key)
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder} is damaged: delete it and export again") from error
     if not whole:
         raise InputError(f"{folder / 'key.jsonl'} is damaged: delete the folder and export again")
-    return Study(folder, facts, items, given)
+    return Study(folder, facts, items, _kept(folder / "judgements.jsonl"))
+
+
+def _kept(path: Path) -> tuple[doccano.Judgement, ...]:
+    """Read the labels that were imported; the last line is the hash of those before it."""
+    if not path.is_file():
+        return ()
+    *rows, last = read_lines(path) or [{}]
+    if last != {"sha256": digest(rows)}:
+        raise InputError(f"{path} is not what was imported: delete it and import the labels again")
+    return tuple(doccano.Judgement(**row) for row in rows)
 
 
 def export(lines: Lines, view: Mapping[str, Any]) -> tuple[Study, list[Path]]:
@@ -156,6 +171,7 @@ def export(lines: Lines, view: Mapping[str, Any]) -> tuple[Study, list[Path]]:
         "scale": lines.scale,
         **{key: view[key] for key in ("n", "seed", "levels", "gold")},
         "n_items": len(items),
+        "key": digest([asdict(item) for item in items]),
         "left_out": left_out,
         "answers": answers,
         "texts": digest([[i.item, texts[i.item]] for i in items]),
@@ -188,7 +204,7 @@ def keep(study: Study, found: doccano.Labels, replace: bool = False, identical: 
         if not identical:
             _check_raters(study, labels, {rater for rater, _ in new})
         rows = [{"rater": r, "item": i, "label": label} for (r, i), label in sorted(labels.items())]
-        write_atomic(study.folder / "judgements.jsonl", jsonl(rows))
+        write_atomic(study.folder / "judgements.jsonl", jsonl([*rows, {"sha256": digest(rows)}]))
     return sum(earlier.get(key, label) != label for key, label in new.items())
 
 
