@@ -60,7 +60,8 @@ def read(
 
     Raises:
         InputError: all faults, counted, the first few named: a line that does not read, an item that was not
-            exported, another text, a label that is not allowed, several labels, an item labelled twice, a part that is missing.
+            exported, another text, a label that is not allowed, several labels, an item labelled twice, a part that is
+            missing.
     """
     faults: list[str] = []
     given: dict[tuple[str, str], str] = {}
