@@ -277,6 +277,7 @@ def test_ask_takes_paths_with_blanks_and_questions_with_equals_signs(capsys, mon
     ]
 
 
+@pytest.mark.batch_raises
 def test_all_items_failed_exits_1(capsys, monkeypatch) -> None:
     from graphcontext.generate.llm import LLMGenerator
 

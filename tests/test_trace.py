@@ -19,6 +19,6 @@ def test_a_call_that_failed_and_was_asked_again_is_its_answer(tmp_path: Path) ->
     again = [call("agent", "first", "next: sudo"), call("answer", "second", "", "failed")]
     calls = jsonl([*failed, *again, call("answer", "second", "yes")])
     empty = ("questions", "rankings", "contexts", "predictions", "scores")
-    write_folder(tmp_path, {**{f"{name}.jsonl": "" for name in empty}, "calls.jsonl": calls}, {})
+    write_folder(tmp_path, {**{f"{name}.jsonl": "" for name in empty}, "calls.jsonl": calls}, {}, {})
     read = trace.read(Run(tmp_path)).calls["7"]
     assert [(c["role"], c["response"]) for c in read] == [("agent", "next: sudo"), ("answer", "yes")]
