@@ -41,6 +41,8 @@ class Asked:
         for source, units in itertools.groupby(extra, key=lambda unit: unit.source):
             lines += ["", f"Facts added to the context, by {source}"]
             lines += [f"  {line}" for unit in units for line in unit.text.splitlines()]
+        if self.prediction.finish == "length":
+            lines += ["", f"the answer was cut at {self.prediction.n_tokens} tokens (max_new_tokens)"]
         lines += ["", f"context: {self.context.n_tokens} tokens, {self.context.n_cut} units cut"]
         return "\n".join(lines)
 

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from graphcontext import test_use
+from graphcontext.component import has_answers
 from graphcontext.data.records import Context, Prediction, Question, Ranking, from_json
 from graphcontext.errors import GraphContextError, InputError, RunError, fault
+from graphcontext.evaluate.statistics import SEED
 from graphcontext.evaluate.summary import summarise
 from graphcontext.evaluate.trec import qrels_file, run_file
 from graphcontext.files import digest, jsonl, read_lines, write_atomic
@@ -263,7 +265,8 @@ def _write(run: Run, job: _Job) -> dict[str, Any]:
     signatures = {name: pipeline.parts["metric"][name].signature for name in scores}
     rows = []
     for index, prediction in enumerate(predictions):
-        row: dict[str, Any] = {"id": prediction.id, "status": prediction.status}
+        status = "ok" if prediction.status == "empty" and not has_answers(pipeline.config) else prediction.status
+        row: dict[str, Any] = {"id": prediction.id, "status": status}
         if prediction.reason:
             row["reason"] = prediction.reason
         for name, per_item in scores.items():
@@ -273,8 +276,9 @@ def _write(run: Run, job: _Job) -> dict[str, Any]:
             row |= {k: 0.0 if v is None or math.isnan(v) else v for k, v in given.items()}
         rows.append(row)
     flat = {name: [s[name] for s in per_item] for name, per_item in scores.items()}
-    seed = int(digest(sorted(signatures))[:8], 16)
-    metrics = summarise(flat, predictions, signatures, seed)
+    metrics = summarise(flat, predictions, signatures, SEED)
+    if not has_answers(pipeline.config):
+        metrics["n_empty"] = 0
     metrics["facts"] = facts(job) | lost(rows)
     files = {f"{name}.jsonl": jsonl(records) for name, records in job.records().items()}
     files |= {"rankings.trec": run_file(job.rankings), "scores.jsonl": jsonl(rows)}

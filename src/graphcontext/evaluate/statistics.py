@@ -12,6 +12,7 @@ import numpy as np
 
 from graphcontext.errors import InputError
 
+SEED = 20240112  # of intervals and tests: fixed, so that a run and a table show the same each time
 BOOTSTRAP_DRAWS = 2_000
 PERMUTATION_DRAWS = 10_000
 EXACT_UP_TO = 12  # items with a difference; 2^12 sign patterns are enumerated

@@ -36,7 +36,7 @@ def make(wish: expand.Request, config_dir: str | None, root: Path, quiet: bool) 
     notes: list[str] = []
     scale = "sample"
     for column in expand.columns(wish, config_dir):
-        composed = expand.compose_cached(wish.overrides, expand.dataset_cell(column), config_dir, root=root)
+        composed = expand.compose_cached(wish.overrides, _cell(column), config_dir, root=root)
         scale = composed.config["scale"]["name"]
         stands = [wish.spec.datasets[d] for d in column.stands_for if d != column.dataset]
         try:
@@ -77,11 +77,16 @@ def _alterations(wish: expand.Request, config_dir: str | None, root: Path) -> st
     """Return ``+KEY=VALUE…`` for the file's name where overrides alter a card (another side, another filter)."""
     kept = [o for o in wish.overrides if o.partition("=")[0] in KEPT]
     for column in expand.columns(wish, config_dir):
-        cell = expand.dataset_cell(column)
+        cell = _cell(column)
         used, declared = (expand.compose_cached(o, cell, config_dir, root=root) for o in (wish.overrides, kept))
         if _counted(used) != _counted(declared):
             return name_of(wish)
     return ""
+
+
+def _cell(column: expand.Column) -> list[str]:
+    """Return the overrides of a card: its data set, and nothing that would need other data."""
+    return [*expand.dataset_cell(column), "enhancer=none"]
 
 
 def _counted(composed: Composed) -> dict[str, Any]:

@@ -12,6 +12,12 @@ from graphcontext.table.lines import Line, Lines
 from graphcontext.table.spec import Spec
 from graphcontext.table.substitutions import relevant, substitutions
 
+LOST = (
+    "questions: answered where the answer shares content words with the gold one (Dice, metric answered); gold "
+    "passages likewise, where the data set names none. Of a question that is not answered, the first stage that lost "
+    "its gold passages counts; without any in the corpus nothing can be said of the later stages."
+)
+
 
 def footnotes(lines: Lines) -> list[str]:
     """Return what must be read with the numbers."""
@@ -27,6 +33,8 @@ def footnotes(lines: Lines) -> list[str]:
     notes += _common(ran, len({line.cell.column for line in ran}) > 1)
     tested = test_use.sentence(lines.root, (line.keys.corpus for line in ran if line.keys is not None))
     notes += [tested] if tested else []
+    if any("lost" in line.run.metrics["facts"] for line in ran):  # type: ignore[union-attr]
+        notes.append(LOST)
     notes += _servers(ran)
     signatures = {
         metric["signature"]

@@ -13,7 +13,7 @@ from graphcontext.table.cells import Cell, Column, Measure, Row, TableResult
 OURS, SIGNIFICANT, PAPER, FAINT = "#1f4e79", "#c0504d", "#555555", "#9a9a9a"
 PAPER_MARKERS = ("D", "s", "^", "v", "p", "h")
 DASHES = (0, (4, 3))
-PANEL, LINE, GAP = 2.6, 0.27, 0.85  # inches: a panel's width, a row's height, between data sets
+PANEL, LINE, GAP = 2.6, 0.27, 1.0  # inches: a panel's width, a row's height, between data sets
 
 
 def to_png(result: TableResult, dpi: int = 150) -> bytes:
@@ -36,7 +36,7 @@ def to_png(result: TableResult, dpi: int = 150) -> bytes:
     per_line = len(marks) if sum(entries) < width else max(1, int(width / max(entries)))
     legend = 0.17 * math.ceil(len(marks) / per_line)
     lines = LINE * max(2, len(_lines(result.rows)))
-    top, bottom = 0.65 + 0.2 * len(title), 0.55 + legend + 0.16 * len(footer)
+    top, bottom = 0.8 + 0.2 * len(title), 0.55 + legend + 0.16 * len(footer)
     height = top + bottom + len(result.columns) * lines + (len(result.columns) - 1) * GAP
     figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
@@ -111,7 +111,10 @@ def _panel(axes: Any, result: TableResult, column: Column, metric: Measure) -> N
         if line.id == result.baseline:
             axes.axvline(cell.value, color=OURS, linestyle=DASHES, linewidth=0.8, alpha=0.6, zorder=1)
     n = f", n = {min(counts)}" + (f"–{max(counts)}" if len(counts) > 1 else "") if counts else ", not run"
-    axes.set_title(f"{_shown(metric.label)}\n{_shown(column.label)}{n}", fontsize=8.5, linespacing=1.3)
+    name = _shown(column.label)
+    lines = [name, n.removeprefix(", ")] if len(name) + len(n) > 34 else [f"{name}{n}"]  # what a panel's width holds
+    shortened = [line if len(line) <= 34 else f"{line[:16]}…{line[-17:]}" for line in lines]
+    axes.set_title("\n".join([_shown(metric.label), *shortened]), fontsize=8.5, linespacing=1.3)
     axes.tick_params(axis="x", labelsize=7.5)
     axes.tick_params(axis="y", length=0)
     axes.margins(x=0.08)
@@ -159,10 +162,18 @@ def _marks(result: TableResult) -> list[Any]:
         marks.append(Line2D([], [], color=SIGNIFICANT, label=label, **dot))
         marks.append(Line2D([], [], color=OURS, linestyle=DASHES, linewidth=0.8, label=_shown(baseline)))
     most = max((column.paper for column in result.columns), key=len, default=())
+    if not any(_reported(cell) for cell in result.cells):
+        return marks
     labels = [f"paper, {_shown(name)}" for name in most] if len(most) > 1 else ["paper"]
     style = {"color": "none", "markerfacecolor": "none", "markeredgecolor": PAPER, "markersize": 5}
     hollow = [Line2D([], [], marker=m, label=label, **style) for m, label in zip(PAPER_MARKERS, labels)]
     return [*marks, *hollow]
+
+
+def _reported(cell: Cell) -> bool:
+    """Tell whether the paper has a number for a cell."""
+    numbers = cell.reported.values() if isinstance(cell.reported, dict) else [cell.reported]
+    return any(number is not None for number in numbers)
 
 
 def _footer(result: TableResult, inches: float) -> list[str]:

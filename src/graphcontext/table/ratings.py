@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcontext.evaluate.statistics import bootstrap_mean, holm, paired_difference, wilson_interval
+from graphcontext.evaluate.statistics import SEED, bootstrap_mean, holm, paired_difference, wilson_interval
 from graphcontext.table import expand
 from graphcontext.table.cells import Cell, Column, Made, Measure, Row, TableResult
 from graphcontext.table.compare import Circumstances, Tolerance, cell_status
@@ -20,7 +20,7 @@ from graphcontext.table.expand import Request
 from graphcontext.table.lines import Line, Lines, compute
 from graphcontext.table.notes import footnotes
 from graphcontext.table.rated import EVEN, Panel, panel_of
-from graphcontext.table.scores import SEED, circumstances, reported_of
+from graphcontext.table.scores import circumstances, reported_of
 from graphcontext.table.spec import Row as SpecRow
 from graphcontext.table.study import PAIR, RATING, Study, folder_of, read_study
 

@@ -31,7 +31,7 @@ def make(wish: Request, config_dir: str | None, root: Path, quiet: bool) -> Made
     view = wish.spec.viewed()
     _check(wish, view)
     lines = compute(wish, config_dir, root, quiet)
-    rule = f"the {view['n']} questions for which {view['row']} and {view['against']} share fewest passages"
+    rule = f"the {view['n']} questions for which {view['row']} and {view['against']} share fewest passages, ties by id"
     parts = [f"Chosen by rule: {rule}. A passage in both rankings is set **bold**."]
     found = [compare(lines, column, view) for column in lines.columns]
     for column, compared in zip(lines.columns, found):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphcontext.evaluate.statistics import SEED
 from graphcontext.runs import Run
 from graphcontext.table import expand
 from graphcontext.table.cells import Column, Made, Measure, Row, TableResult
@@ -17,8 +18,6 @@ from graphcontext.table.notes import footnotes
 from graphcontext.table.spec import Row as SpecRow
 from graphcontext.table.spec import Spec
 from graphcontext.table.substitutions import altered, relevant, stand_ins
-
-SEED = 20240112  # of intervals and tests: fixed, so that a table is the same each time it is shown
 
 
 def make(wish: Request, config_dir: str | None, root: Path, quiet: bool) -> Made:

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from graphcontext.errors import InputError
-from graphcontext.evaluate.statistics import Difference, holm, paired_difference
+from graphcontext.evaluate.statistics import SEED, Difference, holm, paired_difference
 from graphcontext.runs import Run
 from graphcontext.table.cells import UNITS
 from graphcontext.table.claims import Claim, Claims
 from graphcontext.table.finished import Finished, finished
-from graphcontext.table.scores import SEED
 
 VERDICTS = ("supported", "contradicted", "inconclusive", "not tested")
 LEVEL = 0.05
