@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from graphcontext import store
 from graphcontext.errors import RunError
 from graphcontext.files import append_lines, digest, read_lines, write_atomic
 from graphcontext.store import Artefact, CallLog, Store, Workspace
@@ -183,3 +184,16 @@ def test_calls_are_open_during_a_stage_only(artefact: Artefact, tmp_path: Path) 
 def test_a_damaged_done_file_is_as_good_as_none(tmp_path: Path, done: str) -> None:
     (tmp_path / "done.json").write_text(done)
     assert Artefact("score", "k", tmp_path).finished is None
+
+
+def test_a_log_is_told_how_far_a_long_stage_is(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(store, "EVERY", 0.0)
+    for quiet in (False, True):
+        workspace = Workspace(Store(tmp_path), quiet=quiet, label="text_gen")
+        artefact = workspace.store.artefact("prediction", f"k{quiet}")
+        artefact.path.mkdir(parents=True)
+        with workspace.stage(artefact, 3) as advance:
+            workspace.calls.append({"role": "answer", "item": "1", "fingerprint": "f"})
+            advance(2)
+    told = "prediction text_gen: 0 of 3 items, 1 calls\nprediction text_gen: 2 of 3 items\n"
+    assert capsys.readouterr().err == told

@@ -11,6 +11,7 @@ import contextlib
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from graphcontext.models import hash_file
 __all__ = ["Artefact", "CallLog", "Store", "Workspace", "append_lines", "digest", "read_lines", "write_atomic"]
 
 UNHASHED = ("done.json", "begun.json", "calls.jsonl", "calls.old.jsonl")  # seconds differ from run to run
+EVERY = 60.0  # seconds between two lines on a stage in a log
 
 
 class Artefact:
@@ -100,6 +102,19 @@ class Store:
         return Artefact(stage, key, self.root / stage / key)
 
 
+class _Told:
+    """How far a stage is, as lines of a log, at most one every ``EVERY`` seconds."""
+
+    def __init__(self, name: str, total: int):
+        self.name, self.total, self.n = name, total, 0
+        self.last = time.monotonic()
+
+    def say(self, more: str = "") -> None:
+        if time.monotonic() - self.last >= EVERY:
+            self.last = time.monotonic()
+            print(f"{self.name}: {self.n} of {self.total} items{more}", file=sys.stderr, flush=True)
+
+
 class CallLog:
     """The LLM calls of one stage: ``calls.jsonl``, one line per call, the unit of resume.
 
@@ -158,15 +173,30 @@ class Workspace:
 
     @contextlib.contextmanager
     def stage(self, artefact: Artefact, total: int) -> Iterator[Callable[[int], None]]:
-        """Open a stage's call log and its progress bar; yields the function that advances the bar."""
+        """Open a stage's call log and its progress bar; yields the function that advances the bar.
+
+        Where nobody looks (a Slurm log), a line a minute takes the bar's place.
+        """
         from tqdm import tqdm
 
-        hidden = self.quiet or not sys.stderr.isatty()
-        with tqdm(
-            total=total, desc=f"{artefact.stage} {self.label}".strip(), unit="item", disable=hidden, file=sys.stderr
-        ) as bar:
-            self.calls = CallLog(artefact.path / "calls.jsonl", lambda n: bar.set_postfix_str(f"calls={n}"))
+        name = f"{artefact.stage} {self.label}".strip()
+        is_log = not self.quiet and not sys.stderr.isatty()
+        told = _Told(name, total) if is_log else None
+        with tqdm(total=total, desc=name, unit="item", disable=self.quiet or is_log, file=sys.stderr) as bar:
+
+            def count_calls(n: int) -> None:
+                bar.set_postfix_str(f"calls={n}")
+                if told is not None:
+                    told.say(f", {n} calls")
+
+            def advance(n: int) -> None:
+                bar.update(n)
+                if told is not None:
+                    told.n += n
+                    told.say()
+
+            self.calls = CallLog(artefact.path / "calls.jsonl", count_calls)
             try:
-                yield bar.update
+                yield advance
             finally:
                 self.calls = None
