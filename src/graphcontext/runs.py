@@ -72,7 +72,9 @@ class Run:
         Raises:
             InputError: it is missing, or is not what the run wrote.
         """
-        known = self.manifest["files"].get(name)
+        return self._checked(name, self.manifest["files"].get(name))
+
+    def _checked(self, name: str, known: str | None) -> bytes:
         try:
             content = (self.path / name).read_bytes()
         except OSError as error:
@@ -88,9 +90,11 @@ class Run:
     def is_whole(self) -> bool:
         """Tell whether every file of the folder is what the run wrote."""
         try:
-            return all(self.read(name) is not None for name in self.manifest["files"])
+            for name, known in self.manifest["files"].items():
+                self._checked(name, known)
         except InputError:
             return False
+        return True
 
     def summary(self) -> str:
         """Render the metrics with n, failed, empty and intervals, and what must stand under them."""
@@ -263,9 +267,10 @@ def _write(run: Run, job: _Job) -> dict[str, Any]:
 
     pipeline, data, predictions, scores = job.pipeline, job.data, job.predictions, job.scores
     signatures = {name: pipeline.parts["metric"][name].signature for name in scores}
+    asks = has_answers(pipeline.config)
     rows = []
     for index, prediction in enumerate(predictions):
-        status = "ok" if prediction.status == "empty" and not has_answers(pipeline.config) else prediction.status
+        status = "ok" if prediction.status == "empty" and not asks else prediction.status
         row: dict[str, Any] = {"id": prediction.id, "status": status}
         if prediction.reason:
             row["reason"] = prediction.reason
@@ -277,7 +282,7 @@ def _write(run: Run, job: _Job) -> dict[str, Any]:
         rows.append(row)
     flat = {name: [s[name] for s in per_item] for name, per_item in scores.items()}
     metrics = summarise(flat, predictions, signatures, SEED)
-    if not has_answers(pipeline.config):
+    if not asks:
         metrics["n_empty"] = 0
     metrics["facts"] = facts(job) | lost(rows)
     files = {f"{name}.jsonl": jsonl(records) for name, records in job.records().items()}
