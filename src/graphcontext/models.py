@@ -25,6 +25,7 @@ TOKENIZERS = (  # any one of these sets of files is a tokenizer
     ("vocab.json", "merges.txt"),
     ("tekken.json",),
 )
+ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")  # in the order in which peft looks for them
 SPACY_FILES = ("meta.json", "tokenizer", "vocab/strings.json")  # beside config.cfg, in every saved pipeline
 
 
@@ -152,6 +153,32 @@ def identity(model: str, revision: str | None = None) -> dict[str, str]:
         return {"model": path.name, "weights": hash_folder(path)}
     snapshot = _hub_snapshot(model, revision)
     return {"model": model, "weights": snapshot.name if snapshot else f"unresolved:{revision}"}
+
+
+def adapter_identity(adapter: str) -> str:
+    """Return the hash of a trained folder: of an adapter's config and weights, or of a whole model's.
+
+    Curves, checkpoints and manifests beside them stay out. A folder that is not here is named by its path.
+
+    Raises:
+        InputError: the folder holds neither.
+    """
+    folder = Path(os.path.expanduser(adapter))
+    if not folder.is_dir():
+        return f"unresolved:{adapter}"
+    if (folder / "adapter_config.json").is_file():
+        files = [folder / "adapter_config.json"]
+        files += [folder / name for name in ADAPTER_WEIGHTS if (folder / name).is_file()][:1]
+    else:
+        files = [folder / name for name in ("config.json", "generation_config.json") if (folder / name).is_file()]
+        files += sorted(folder.glob("model*.safetensors*")) or sorted(folder.glob("pytorch_model*.bin*"))
+    if not files:
+        expected = "expected a PEFT adapter (adapter_config.json, adapter_model.safetensors) or a model folder"
+        raise InputError(f"llm.adapter={adapter} is neither: {expected}")
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.name.encode() + b"\0" + hash_file(file).encode())
+    return digest.hexdigest()
 
 
 def gguf_file(model: str, revision: str | None = None) -> Path:

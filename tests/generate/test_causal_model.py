@@ -10,12 +10,12 @@ import pytest
 
 from graphcontext.errors import InputError
 from graphcontext.generate import causal_model
+from graphcontext.generate.adapters import load_adapter
 from graphcontext.generate.causal_model import (
     CausalModel,
     cut_at_stop,
     device_map,
     load,
-    load_adapter,
     quantization_config,
     without_system,
 )

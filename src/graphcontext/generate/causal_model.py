@@ -12,8 +12,9 @@ from typing import Any
 
 from graphcontext import models
 from graphcontext.errors import InputError
+from graphcontext.generate.adapters import load_tuned, template_digest
 from graphcontext.generate.chat import Message
-from graphcontext.whole import load_config, load_tokenizer, load_weights
+from graphcontext.whole import load_config, load_tokenizer
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +28,8 @@ def load(
     """Return the model of this name, revision and adapter; a process loads it once until :func:`free`."""
     name = (model, revision, adapter, dtype, quantization, device)
     if name not in _LOADED:
-        _LOADED[name] = CausalModel(models.resolve(model, revision), adapter, dtype, quantization, device)
+        folder = models.resolve(model, revision)
+        _LOADED[name] = CausalModel(folder, adapter, dtype, quantization, device, (model, revision))
     return _LOADED[name]
 
 
@@ -49,10 +51,21 @@ def release(loaded: dict[tuple[Any, ...], Any]) -> None:
 
 
 class CausalModel:
-    """Tokenizer at once, weights at the first generation. Arguments as in ``HuggingFaceLLM``."""
+    """Tokenizer at once, weights at the first generation. Arguments as in ``HuggingFaceLLM``.
 
-    def __init__(self, folder: Path, adapter: str | None, dtype: str, quantization: str, device: str) -> None:
-        self.folder, self.adapter = folder, adapter
+    ``name`` is the model's name and revision, by which an adapter knows its base; null for a folder.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        adapter: str | None,
+        dtype: str,
+        quantization: str,
+        device: str,
+        name: tuple[str, str | None] | None = None,
+    ) -> None:
+        self.folder, self.adapter, self.name = folder, adapter, name or (str(folder), None)
         self.dtype, self.quantization, self.device = dtype, quantization, device
         self.weights: Any = None
         self.tokenizer = load_tokenizer(folder, padding_side="left")
@@ -107,10 +120,9 @@ class CausalModel:
         arguments: dict[str, Any] = {"dtype": dtype, "device_map": device_map(self.device, on_gpu)}
         if self.quantization != "none":
             arguments["quantization_config"] = quantization_config(self.quantization, dtype)
-        model = load_weights("AutoModelForCausalLM", self.folder, **arguments)
-        if self.adapter:
-            model = load_adapter(model, self.adapter)
-        self.weights = model.eval()
+        base = models.identity(*self.name) if self.adapter else {}
+        tuning = (self.adapter, base, template_digest(self.tokenizer))
+        self.weights = load_tuned("AutoModelForCausalLM", self.folder, *tuning, **arguments).eval()
 
     def generate(
         self,
@@ -257,36 +269,3 @@ def quantization_config(quantization: str, dtype: Any) -> Any:
         bnb_4bit_use_double_quant=True,
         bnb_4bit_compute_dtype=dtype,
     )
-
-
-def load_adapter(model: Any, adapter: str) -> Any:
-    """Return the model with a LoRA adapter on it; a weight that is missing or unknown is an error.
-
-    Raises:
-        InputError: peft is not installed, the folder is no adapter, or its weights do not fit the model.
-    """
-    if importlib.util.find_spec("peft") is None:
-        mend = "pip install 'graphcontext[lora]', or llm.adapter=null"
-        raise InputError(f"llm.adapter={adapter} needs the package peft: {mend}")
-    import peft
-    from safetensors import SafetensorError
-
-    folder = Path(os.path.expanduser(adapter))
-    if not (folder / "adapter_config.json").is_file():
-        raise InputError(f"llm.adapter={adapter} lacks adapter_config.json; expected a PEFT adapter")
-    try:
-        adapted = peft.get_peft_model(model, peft.PeftConfig.from_pretrained(str(folder)))
-        expected = set(peft.get_peft_model_state_dict(adapted))
-        weights = peft.utils.load_peft_weights(str(folder), device="cpu")
-        found = set(weights)
-        if expected != found:
-            missing, unknown = sorted(expected - found), sorted(found - expected)
-            counts = f"{len(missing)} weights missing, {len(unknown)} unknown, first {(missing + unknown)[0]}"
-            raise InputError(f"adapter {adapter} does not fit the model: {counts}")
-        peft.set_peft_model_state_dict(adapted, weights)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"adapter {adapter} cannot be loaded: {reason}") from error
-    return adapted
-
-

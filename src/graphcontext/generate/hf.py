@@ -114,7 +114,7 @@ class HuggingFaceLLM:
             on_gpu = config.get("device", "auto") != "cpu" and models.has_gpu()
             facts["dtype"] = "bfloat16" if on_gpu else "float32"
         if config.get("adapter"):
-            facts["adapter"] = models.identity(config["adapter"])["weights"]
+            facts["adapter"] = models.adapter_identity(config["adapter"])
         return facts
 
     @classmethod

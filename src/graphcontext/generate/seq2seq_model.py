@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from graphcontext import models
 from graphcontext.errors import InputError, RunError, did_you_mean
+from graphcontext.generate.adapters import load_tuned, template_digest
 from graphcontext.generate.causal_model import cut_at_stop, device_map, release
-from graphcontext.whole import load_config, load_tokenizer, load_weights
+from graphcontext.whole import load_config, load_tokenizer
 
 DTYPES = ("float32", "bfloat16", "float16")
 _LOADED: dict[tuple[Any, ...], Seq2SeqModel] = {}
@@ -75,11 +76,12 @@ def check_placement(where: str, dtype: str, device: str, batch_size: int) -> Non
         raise InputError(f"{where}.batch_size={batch_size}; allowed: 1 and more")
 
 
-def load(model: str, revision: str | None, dtype: str, device: str) -> Seq2SeqModel:
-    """Return the model of this name and revision; a process loads it once until :func:`free`."""
-    name = (model, revision, dtype, device)
+def load(model: str, revision: str | None, dtype: str, device: str, adapter: str | None = None) -> Seq2SeqModel:
+    """Return the model of this name, revision and adapter; a process loads it once until :func:`free`."""
+    name = (model, revision, dtype, device, adapter)
     if name not in _LOADED:
-        _LOADED[name] = Seq2SeqModel(models.resolve(model, revision), dtype, device)
+        folder = models.resolve(model, revision)
+        _LOADED[name] = Seq2SeqModel(folder, dtype, device, adapter, (model, revision))
     return _LOADED[name]
 
 
@@ -95,13 +97,23 @@ class Seq2SeqModel:
         folder: a model folder.
         dtype: ``float32``, ``bfloat16`` or ``float16``.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; in a process group each rank loads on its own GPU.
+        adapter: folder of a LoRA adapter, or of a tuned model whose weights take the place of the folder's.
+        name: the model's name and revision, by which an adapter knows its base; null for a folder.
 
     Raises:
         InputError: the folder's files are damaged, or it holds a model without encoder and decoder.
     """
 
-    def __init__(self, folder: Path, dtype: str, device: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        dtype: str,
+        device: str,
+        adapter: str | None = None,
+        name: tuple[str, str | None] | None = None,
+    ) -> None:
         self.folder, self.dtype, self.device = folder, dtype, device
+        self.adapter, self.name = adapter, name or (str(folder), None)
         self.weights: Any = None
         config = load_config(folder)
         if not getattr(config, "is_encoder_decoder", False):
@@ -115,10 +127,11 @@ class Seq2SeqModel:
         return len(self._ids(text))
 
     def load_weights(self) -> None:
-        """Load the weights unless they are there.
+        """Load the weights and the adapter unless they are there.
 
         Raises:
-            InputError: no such device, or weights that are damaged, missing or of another kind of model.
+            InputError: no such device, weights that are damaged, missing or of another kind of model, an adapter
+                that does not fit.
         """
         if self.weights is not None:
             return
@@ -128,7 +141,9 @@ class Seq2SeqModel:
         if self.device.startswith("cuda") and not on_gpu:
             raise InputError(f"device={self.device}, but torch sees no GPU here; allowed: auto, cpu")
         arguments = {"dtype": getattr(torch, self.dtype), "device_map": device_map(self.device, on_gpu)}
-        self.weights = load_weights("AutoModelForSeq2SeqLM", self.folder, **arguments).eval()
+        base = models.identity(*self.name) if self.adapter else {}
+        tuning = (self.adapter, base, template_digest(self.tokenizer))
+        self.weights = load_tuned("AutoModelForSeq2SeqLM", self.folder, *tuning, **arguments).eval()
 
     def write(
         self, texts: Sequence[str], decoding: Decoding, batch_size: int, keep_markers: bool = False

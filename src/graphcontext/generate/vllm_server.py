@@ -17,6 +17,8 @@ from typing import Any
 
 from graphcontext import models
 from graphcontext.errors import InputError
+from graphcontext.generate.adapters import check_base, template_digest
+from graphcontext.whole import load_tokenizer
 
 LIMIT = 1800.0  # seconds until it is up: tens of GB are read, graphs are captured
 KEY = "VLLM_API_KEY"
@@ -79,6 +81,7 @@ def command(node: dict[str, Any], port: int, name: str) -> tuple[list[str], dict
     if node["adapter"]:
         adapter = Path(os.path.expanduser(node["adapter"]))
         words += ["--enable-lora", "--max-lora-rank", str(_rank(adapter))]
+        check_base(adapter, identity(node), template_digest(load_tokenizer(folder)))
         words += ["--lora-modules", f"{name}-adapter={adapter}"]
     quiet = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
     visible = {"CUDA_VISIBLE_DEVICES": node["device"][5:]} if node["device"].startswith("cuda:") else {}
