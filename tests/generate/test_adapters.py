@@ -158,6 +158,7 @@ class TestT25:
             load(kind, base, adapter)
 
 
+@pytest.mark.filterwarnings("ignore:Setting `save_embedding_layers`")
 def test_embeddings_saved_with_an_adapter_are_taken_and_needed_by_none(tmp_path):
     base = save_tiny_llama(tmp_path / "llama")
     saved = save_adapter("llama", base, tmp_path / "adapter", target_modules=["q_proj", "embed_tokens"])
