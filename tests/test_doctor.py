@@ -42,7 +42,7 @@ def test_missing_weights_data_and_adapters_are_named(monkeypatch: pytest.MonkeyP
     for start, mend in (
         ("✗ model meta-llama/Llama-2-13b-chat-hf: ", "graphcontext prepare"),
         ("✗ model BAAI/bge-large-en: ", "graphcontext prepare"),
-        ("✗ adapter gcg/sft: no such folder", "llm.adapter=FOLDER"),
+        ("✗ adapter gcg/sft: not trained yet", "graphcontext train experiment=gcg/sft"),
         ("✗ data set askubuntu: no data: ", "dataset.path"),
     ):
         (line,) = [text for text in bad if text.startswith(start)]

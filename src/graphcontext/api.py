@@ -1,4 +1,4 @@
-"""The Python API: ``run``, ``ask`` and ``table`` do what the commands of these names do."""
+"""The Python API: ``run``, ``train``, ``ask`` and ``table`` do what the commands of these names do."""
 
 from __future__ import annotations
 
@@ -30,8 +30,32 @@ def run(*overrides: str, config_dir: str | None = None, root: str | Path = ".", 
         RunError: every item failed, or the disk is full.
     """
     config = _compose(overrides, config_dir=config_dir).config
-    check_ready(config)
+    check_ready(config, root)
     return execute(config, root, quiet)
+
+
+def train(*overrides: str, config_dir: str | None = None, root: str | Path = ".", quiet: bool = True) -> Any:
+    """Train an adapter; returns a :class:`graphcontext.train.fit.Trained`, whose ``path`` ``llm.adapter=`` takes.
+
+    Args:
+        overrides: as on the command line; none is ``scale=sample experiment=gcg/sft``.
+        config_dir: a conf tree of your own.
+        root: the working folder, which gets ``store/``.
+        quiet: no progress bar.
+
+    Raises:
+        InputError: a wrong key or value, nothing to train on, too little memory, a loss that is no number.
+    """
+    from graphcontext.train.command import train as _train
+
+    return _train(list(overrides), config_dir, Path(root), quiet)
+
+
+def merge(words: list[str], *overrides: str, config_dir: str | None = None, root: str | Path = ".") -> Path:
+    """Write a model folder with an adapter in its weights: ``merge(["gcg/sft"])``, ``merge([ADAPTER, FOLDER])``."""
+    from graphcontext.train.command import merge as _merge
+
+    return _merge(words, list(overrides), config_dir, Path(root))
 
 
 def ask(

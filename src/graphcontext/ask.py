@@ -61,7 +61,7 @@ def ask(question: str, config: dict[str, Any], root: str | Path = ".", quiet: bo
     """
     if not question.strip():
         raise InputError("the question is blank")
-    check_ready({**config, "metric": {}})  # nothing is scored
+    check_ready({**config, "metric": {}}, root)  # nothing is scored
     pipeline = Pipeline(config, Workspace(Store(Path(root) / "store"), quiet=quiet), question.strip())
     data = pipeline.data()
     rankings = pipeline.rankings(data, pipeline.graphs(data))

@@ -17,6 +17,7 @@ from graphcontext.errors import GraphContextError, InputError, did_you_mean
 VERBS = {
     "run": "one run; its metrics with n, failed, empty and interval (-m sweeps commas)",
     "table": "PAPER/ID: the runs that a table lacks, then the table",
+    "train": "an adapter for llm.adapter=; train merge ADAPTER [PATH] writes a model folder of its own",
     "ask": '"question": one answer, with its context, sources and scores',
     "show": "RUN [RUN …] [--item ID] [--html FILE]: what happened to each item",
     "compare": "RUN RUN: config diff, paired differences with interval and p, items won and lost",

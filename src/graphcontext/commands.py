@@ -45,6 +45,22 @@ def table(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     return 1 if done.n_failed or done.nothing else 0
 
 
+def train(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
+    """``train``: an adapter; ``train merge ADAPTER [PATH]``: a model folder with the adapter in its weights."""
+    from graphcontext import api
+
+    if names[:1] == ["merge"]:
+        print(f"model: {api.merge(names[1:], *overrides, config_dir=flags.config_dir)}")
+        return 0
+    _no_names("train", names)
+    done = api.train(*overrides, config_dir=flags.config_dir, quiet=flags.quiet)
+    print("\n".join(done.lines()))
+    if done.stopped_by:
+        return 128 + done.stopped_by
+    print(f"model: {done.path}")
+    return 0
+
+
 def ask(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     """``ask "question"``: answer one question."""
     from graphcontext import api

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from graphcontext.errors import InputError, did_you_mean
 
+TRAIN_GROUPS = ("adapter", "trainer", "debug")  # chosen by ``train`` (conf/train.yaml), not by a run
 
 def conf_dir() -> Path:
     """Return the folder of the shipped configs: beside the package when installed, else the repository's."""
@@ -46,6 +47,23 @@ def options(group: str, config_dir: str | None = None) -> list[str]:
     if not found:
         raise InputError(f"no config group {group!r}{did_you_mean(group, groups(config_dir), most=40)}")
     return sorted(found)
+
+
+def trains(experiment: str, config_dir: str | None = None) -> bool:
+    """Tell whether an experiment is of ``train``: its YAML chooses an adapter or a trainer, or sets a key of one."""
+    import yaml
+
+    for root in conf_dirs(config_dir):
+        path = root / "experiment" / f"{experiment}.yaml"
+        if path.is_file():
+            try:
+                read = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+            except (yaml.YAMLError, UnicodeDecodeError):
+                return False  # composing it says what is wrong
+            chosen = [key for d in read.get("defaults") or [] if isinstance(d, dict) for key in d]
+            named = {key.removeprefix("override ").strip("/") for key in chosen} | set(read)
+            return bool(named & set(TRAIN_GROUPS))
+    return False
 
 
 def groups(config_dir: str | None = None) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from graphcontext.component import check_type
-from graphcontext.conf_tree import conf_dirs
+from graphcontext.conf_tree import TRAIN_GROUPS, conf_dirs, trains
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.overrides import ROLES, check_secrets, parse
 
@@ -54,8 +54,9 @@ def compose(
     cell: list[str] | tuple[str, ...] = (),
     config_dir: str | None = None,
     lenient: bool = False,
+    primary: str = "config",
 ) -> Composed:
-    """Compose one run's configuration.
+    """Compose one run's configuration, or one training's.
 
     Args:
         overrides: what the user typed (``retriever=bm25``, ``retriever.top_k=5``, ``llm=smollm2`` …).
@@ -63,19 +64,24 @@ def compose(
         config_dir: a conf tree of the user's own.
         lenient: record values whose key this config lacks (a table's rows have different components) instead
             of refusing them.
+        primary: ``config``, a run; ``train``, a training.
 
     Raises:
-        InputError: an unknown group, option or key, a value that does not parse.
+        InputError: an unknown group, option or key, a value that does not parse, or an adapter that is neither
+            null, nor a folder, nor a training experiment.
     """
     from graphcontext.data.splits import check_side
+    from graphcontext.train.trained import bind_adapters
 
     typed = parse(overrides, config_dir)
     celled = parse(cell, config_dir)
     chosen = {**celled.groups, **typed.groups}
-    first = _hydra(chosen, config_dir)
+    if primary == "config":
+        _check_run(chosen, [key for key, _ in (*celled.values, *typed.values)], config_dir)
+    first = _hydra(chosen, config_dir, primary)
     wanted = _choices(first)
     replaced = _replacements(first, wanted, typed.groups)
-    composed = _hydra({**chosen, **replaced}, config_dir) if replaced else first
+    composed = _hydra({**chosen, **replaced}, config_dir, primary) if replaced else first
     skipped = []
     for key, value in [*celled.values, *typed.values]:
         try:
@@ -95,10 +101,23 @@ def compose(
     for name in STAGES:
         if not isinstance(resolved.get(name), dict) or "_target_" not in resolved[name]:
             raise InputError(f"{name}={choices.get(name)}: its YAML names no class (_target_: package.module.Class)")
+    bind_adapters(resolved, choices, [celled, typed], config_dir)
     return Composed(resolved, choices, wanted, (*cell, *overrides), tuple(skipped))
 
 
-def _hydra(chosen: dict[str, str], config_dir: str | None) -> Any:
+def _check_run(chosen: dict[str, str], keys: list[str], config_dir: str | None) -> None:
+    """Refuse what belongs to ``train`` alone."""
+    experiment = chosen.get("experiment")
+    if experiment and trains(experiment, config_dir):
+        mend = f"graphcontext train experiment={experiment}; then llm.adapter={experiment} in a run"
+        raise InputError(f"experiment={experiment} trains an adapter: {mend}")
+    for key in (*chosen, *keys):
+        if key.partition(".")[0] in TRAIN_GROUPS:
+            mend = "graphcontext train … makes an adapter, a run takes it: llm.adapter=PATH or a training experiment"
+            raise InputError(f"{key}: a run has no such key, only train has; {mend}")
+
+
+def _hydra(chosen: dict[str, str], config_dir: str | None, primary: str) -> Any:
     """Let Hydra compose the given group choices; the result still holds interpolations."""
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
@@ -114,7 +133,7 @@ def _hydra(chosen: dict[str, str], config_dir: str | None) -> Any:
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(roots[-1])):
-            return hydra_compose("config", overrides=given, return_hydra_config=True)
+            return hydra_compose(primary, overrides=given, return_hydra_config=True)
     except UnicodeDecodeError as error:
         raise InputError(f"a YAML is not UTF-8: {_not_utf8(roots)}") from error
     except (HydraException, OmegaConfBaseException, YAMLError) as error:

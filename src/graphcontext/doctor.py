@@ -16,7 +16,7 @@ from graphcontext.generate.completions import read_key
 from graphcontext.generate.server import SERVERS
 from graphcontext.manifest import library_version
 from graphcontext.models import home, resolve
-from graphcontext.prepare import missing_adapters, missing_gguf, needed_models, unnamed_models
+from graphcontext.prepare import missing_adapters, missing_gguf, needed_models, unnamed_models, untrained
 
 LEAST_DISK_GIB = 2.0
 
@@ -95,8 +95,10 @@ def _models(composed: Composed) -> Iterable[Line]:
     for name in unnamed_models(composed.config):
         yield Line(False, f"model of {name}: none is public", "train one, and name its folder (generator.model=FOLDER)")
     for adapter in missing_adapters(composed.config):
-        mend = "train it, or llm.adapter=FOLDER (null: the base model)"
+        mend = "llm.adapter=FOLDER, a training experiment, or null: the base model"
         yield Line(False, f"adapter {adapter}: no such folder", mend)
+    for training in untrained(composed.config):
+        yield Line(False, f"adapter {training.experiment}: not trained yet", f"{training.command}; table does it too")
 
 
 def _servers(composed: Composed) -> Iterable[Line]:

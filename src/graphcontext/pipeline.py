@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphcontext.component import active_metrics, draws, fingerprint, instantiate, locate, needs_graph
+from graphcontext.component import active_metrics, components, draws, fingerprint, instantiate, locate, needs_graph
 from graphcontext.data.records import (
     Context,
     Corpus,
@@ -32,6 +32,7 @@ from graphcontext.graph.storage import load_graph, save_graph
 from graphcontext.items import run_items, score_items
 from graphcontext.stage import Stages
 from graphcontext.store import Artefact, Workspace
+from graphcontext.train.trained import STAGE, TARGET
 
 CHUNK = 64  # items per chunk of a resumable stage: a kill costs one chunk at most, and no answered LLM call
 
@@ -185,7 +186,7 @@ class Pipeline:
             enhanced = self.parts["enhancer"].enhance(batch, [ranked[q.id] for q in batch], data.corpora)
             return [self.parts["packing"].pack(context) for context in enhanced]
 
-        inputs = ["corpus", "ranking"]
+        inputs = ["corpus", "ranking", *self._adapters("enhancer")]
         return self._items("context", self.keys.context, inputs, data.questions, compute, Context)
 
     def predictions(self, data: Data, contexts: list[Context]) -> list[Prediction]:
@@ -197,7 +198,22 @@ class Pipeline:
         def compute(batch: list[Question]) -> list[Prediction]:
             return generator.generate(batch, [shown[q.id] for q in batch], *more)
 
-        return self._items("prediction", self.keys.prediction, ["context"], data.questions, compute, Prediction)
+        inputs = ["context", *self._adapters("generator")]
+        return self._items("prediction", self.keys.prediction, inputs, data.questions, compute, Prediction)
+
+    def _adapters(self, stage: str) -> list[str]:
+        """Return the names of the trainings whose result a stage takes, as this run reads them: bytes and key.
+
+        Raises:
+            MissingWeightsError: one is not trained yet.
+        """
+        names = []
+        for node in components(self.config[stage]):
+            if node["_target_"] == TARGET:
+                adapter = instantiate(node, stage, self.workspace)
+                names.append(f"adapter:{adapter.experiment}:{adapter.key[:12]}")
+                self.stages.take(names[-1], self.workspace.store.artefact(STAGE, adapter.folder.name))
+        return list(dict.fromkeys(names))
 
     def scores(
         self, data: Data, predictions: list[Prediction], rankings: list[Ranking], contexts: list[Context]

@@ -29,6 +29,7 @@ from graphcontext.lease import Lease
 from graphcontext.models import EMBEDDED, embedded_folder, gguf_file, hash_file, home, is_available, verify_folder
 from graphcontext.pipeline import Pipeline, build_parts
 from graphcontext.store import Store, Workspace
+from graphcontext.train.trained import TARGET, TrainedAdapter
 
 DATA_ALONE = {  # reading a data set must not wait for what other stages need
     "retriever": {"_target_": "graphcontext.retrieve.none.NoRetrieval"},
@@ -153,9 +154,17 @@ def missing_gguf(config: dict[str, Any]) -> dict[str, str]:
 
 
 def missing_adapters(config: dict[str, Any]) -> list[str]:
-    """Return the adapters of this config that are not on this machine: they are trained, not fetched."""
-    adapters = [str(node["adapter"]) for node in used(config) if node.get("adapter")]
+    """Return the adapters that this config names by a folder and that are not on this machine."""
+    adapters = [node["adapter"] for node in used(config) if isinstance(node.get("adapter"), str)]
     return [a for a in dict.fromkeys(adapters) if not Path(os.path.expanduser(a)).is_dir()]
+
+
+def untrained(config: dict[str, Any], root: Path | str = ".") -> list[TrainedAdapter]:
+    """Return the trainings whose result this config takes and the working folder ``root`` does not have yet.
+    """
+    nodes = {json.dumps(n, sort_keys=True): n for n in used(config) if n["_target_"] == TARGET}
+    found = [instantiate(node, "llm.adapter", Workspace(Store(Path(root) / "store"))) for node in nodes.values()]
+    return [adapter for adapter in found if not adapter.is_trained]
 
 
 def missing_secrets(config: dict[str, Any]) -> list[str]:
@@ -168,7 +177,7 @@ def missing_secrets(config: dict[str, Any]) -> list[str]:
     return [name for name in dict.fromkeys(named) if read_key(name) is None]
 
 
-def check_ready(config: dict[str, Any]) -> None:
+def check_ready(config: dict[str, Any], root: Path | str = ".") -> None:
     """Check a run's arguments, models and keys, before anything is computed.
 
     Raises:
@@ -179,11 +188,8 @@ def check_ready(config: dict[str, Any]) -> None:
     unset = missing_secrets(config)
     if unset:
         raise InputError(f"the environment variable {unset[0]} is not set; llm.api_key_env names it (null: no key)")
-    for adapter in missing_adapters(config):
-        raise MissingWeightsError(
-            f"llm.adapter={adapter}: no such adapter here; train it with: graphcontext train experiment={adapter} "
-            "(this version has no train yet), or llm.adapter=FOLDER, or llm.adapter=null for the base model"
-        )
+    for name in missing_adapters(config):
+        raise MissingWeightsError(f"llm.adapter={name}: no such folder; allowed: a folder, a training experiment, null")
     for name in unnamed_models(config):
         mend = "train them, and name their folder (generator.model=FOLDER)"
         raise MissingWeightsError(f"no weights: {name} has no public ones; {mend}")
@@ -193,6 +199,8 @@ def check_ready(config: dict[str, Any]) -> None:
         raise MissingWeightsError(reason)
     if missing:
         raise MissingWeightsError(f"no weights: {', '.join(missing)}; fetch models with: graphcontext prepare")
+    for adapter in untrained(config, root):
+        adapter.folder  # noqa: B018 - says how to train it
 
 
 def prepare_all(runs: list[tuple[str, Composed]], say: Callable[[str], None] = print) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from graphcontext.errors import RunError
+from graphcontext.errors import InputError, RunError
 from graphcontext.files import digest
 from graphcontext.manifest import peak_memory, provenance, reset_peak_memory
 from graphcontext.models import hash_file
@@ -75,7 +75,7 @@ class Stages:
             found = self._read(artefact, read) if artefact.is_current(made_from) else None
             if found is None:
                 with artefact.lock():
-                    if not artefact.is_current(made_from) or _damaged(artefact):
+                    if not artefact.is_current(made_from) or damaged(artefact):
                         self._make(artefact, made_from, make)
                     found = self._read(artefact, read)
             if found is not None:
@@ -83,11 +83,23 @@ class Stages:
                 return value
         raise RunError(f"{artefact.path}: what is written there does not read back; is the disk sound?")
 
+    def take(self, name: str, artefact: Artefact) -> None:
+        """Note an artefact that another command made, as it is now.
+
+        Raises:
+            InputError: it is not finished, or damaged.
+        """
+        done, lost = artefact.finished, damaged(artefact)
+        if done is None or lost is not None:
+            raise InputError(f"{artefact.path}: {lost or 'done.json'} is not what was stored; make it again")
+        kept = {file: known for file, known in done["files"].items() if file.startswith(("adapter_", "model"))}
+        self.seen[name] = Seen(artefact, done["facts"], digest(kept))
+
     def _make(self, artefact: Artefact, made_from: dict[str, str], make: Callable[[Artefact], dict[str, Any]]) -> None:
-        damaged = _damaged(artefact)
-        if damaged:
+        lost = damaged(artefact)
+        if lost:
             where = f"{artefact.stage}/{artefact.key[:12]}"
-            print(f"{where}: {damaged} is not what was stored; computing it again", file=sys.stderr)
+            print(f"{where}: {lost} is not what was stored; computing it again", file=sys.stderr)
             artefact.clear()
         artefact.begin(made_from)
         start = time.perf_counter()
@@ -100,7 +112,7 @@ class Stages:
     def _read(artefact: Artefact, read: Callable[[Path], T]) -> tuple[T, Seen] | None:
         """Read an artefact; None where it is damaged or was changed while it was read."""
         done = artefact.finished
-        if done is None or _damaged(artefact):
+        if done is None or damaged(artefact):
             return None
         value = read(artefact.path)
         again = artefact.finished
@@ -109,7 +121,7 @@ class Stages:
         return value, Seen(artefact, done["facts"], digest(done["files"]))
 
 
-def _damaged(artefact: Artefact) -> str | None:
+def damaged(artefact: Artefact) -> str | None:
     """Return the name of a file of a finished artefact that is not there or not what was stored, else None."""
     done = artefact.finished
     for name, stored in (done or {"files": {}})["files"].items():

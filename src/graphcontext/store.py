@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sys
 import threading
 import time
@@ -70,7 +71,9 @@ class Artefact:
         if calls.is_file():
             append_lines(old, read_lines(calls))
         for file in self.path.iterdir():
-            if file.is_file() and file not in (begun, old):
+            if file.is_dir():
+                shutil.rmtree(file)
+            elif file not in (begun, old):
                 file.unlink()
         begun.unlink(missing_ok=True)  # last: a kill before it leaves the old inputs named: it is done again
 

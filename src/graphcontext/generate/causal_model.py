@@ -79,11 +79,44 @@ class CausalModel:
     def encode(self, messages: Sequence[Message], system_role: bool) -> list[int]:
         """Return the token ids of a chat up to where the answer begins, with one BOS where the model has one.
 
+        Where the last message is the assistant's, it opens the answer: its text stands at the end.
+
         Raises:
             InputError: the chat template begins with two BOS, or cannot be filled in.
         """
+        text = self._text(messages, system_role)
+        ids = self._ids(text)
+        if self.tokenizer.bos_token_id is not None and ids[:2] == [self.tokenizer.bos_token_id] * 2:
+            raise InputError(f"the chat template of {self.folder} begins with two BOS; one is needed")
+        return ids
+
+    def encode_answered(
+        self, messages: Sequence[Message], answer: str, system_role: bool
+    ) -> tuple[list[int], list[int]]:
+        """Return the token ids of a chat up to where the answer begins, as :meth:`encode`, and those of the answer.
+
+        The answer is tokenised as it follows the prompt, with one blank between the two where there is none.
+        """
+        prompt, text = self.encode(messages, system_role), self._text(messages, system_role)
+        glue = "" if text[-1:].isspace() or not text else " "
+        whole = self._ids(text + glue + answer)
+        if whole[: len(prompt)] == prompt:
+            return prompt, whole[len(prompt) :]
+        return prompt, list(self.tokenizer(answer, add_special_tokens=False)["input_ids"])  # a token spans both
+
+    def _ids(self, text: str) -> list[int]:
+        ids = list(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+        bos = self.tokenizer.bos_token_id
+        return [bos, *ids] if self.adds_bos and ids[:1] != [bos] else ids
+
+    def _text(self, messages: Sequence[Message], system_role: bool) -> str:
+        """Return a chat as text up to where the answer begins."""
         from jinja2 import TemplateError
 
+        opened = ""
+        if messages[-1]["role"] == "assistant":
+            *messages, last = messages
+            opened = last["content"]
         if not system_role:
             messages = without_system(messages)
         if self.tokenizer.chat_template:
@@ -93,14 +126,8 @@ class CausalModel:
                 reason = (str(error).splitlines() or [type(error).__name__])[0]
                 raise InputError(f"model folder {self.folder}: its chat template fails: {reason}") from error
         else:
-            text = "\n\n".join([*(m["content"] for m in messages), "Answer:"])
-        ids = list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
-        bos = self.tokenizer.bos_token_id
-        if self.adds_bos and ids[:1] != [bos]:
-            ids = [bos, *ids]
-        if bos is not None and ids[:2] == [bos, bos]:
-            raise InputError(f"the chat template of {self.folder} begins with two BOS; one is needed")
-        return ids
+            return "\n\n".join([*(m["content"] for m in messages), opened or "Answer:"])
+        return text + opened
 
     def load_weights(self) -> None:
         """Load the weights and the adapter unless they are there.

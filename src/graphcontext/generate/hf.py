@@ -30,7 +30,8 @@ class HuggingFaceLLM:
     Args:
         model: embedded name (``smollm2``), local folder, or hub name.
         revision: hub commit; null for embedded models and folders.
-        adapter: folder of a LoRA adapter (PEFT), or null for the base model.
+        adapter: folder of a LoRA adapter (PEFT) or of a tuned model, a training (``llm.adapter=EXPERIMENT``), or null
+            for the base model.
         dtype: ``auto`` is bfloat16 on a GPU and float32 on a CPU, ``float32``, ``bfloat16`` or ``float16``.
         quantization: ``none``, ``4bit`` (NF4, double quantisation) or ``8bit``, by bitsandbytes.
         temperature: 0 is greedy.
@@ -58,12 +59,13 @@ class HuggingFaceLLM:
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset({"parameters", "plan", "batch_size", "device"})
     neutral: ClassVar[dict[str, Any]] = {"serve": None}
+    trainable: ClassVar[bool] = True
 
     def __init__(
         self,
         model: str,
         revision: str | None = None,
-        adapter: str | None = None,
+        adapter: Any = None,
         dtype: str = "auto",
         quantization: str = "none",
         temperature: float = 0.0,
@@ -90,14 +92,16 @@ class HuggingFaceLLM:
             raise InputError(f"llm.device={device}; allowed: auto, cpu, cuda, cuda:N")
         if serve is not None and serve not in SERVERS:
             raise InputError(f"llm.serve={serve}{did_you_mean(serve, SERVERS)}, or null: no server")
-        self.model, self.revision, self.adapter = model, revision, adapter
+        if adapter is not None and not isinstance(adapter, str) and not hasattr(adapter, "folder"):
+            raise InputError(f"llm.adapter={adapter!r}; allowed: a folder, a training experiment, or null")
+        self.model, self.revision, self.trained = model, revision, adapter or None
         self.dtype, self.quantization, self.device = dtype, quantization, device
         self.temperature, self.top_p, self.repetition_penalty = temperature, top_p, repetition_penalty
         self.context_window, self.system_role = context_window, system_role
         self.parameters, self.plan, self.serve = parameters, plan or {}, serve
         self.batch_size, self.workers = (batch_size, 1) if serve is None else (1, batch_size if serve == "vllm" else 1)
         if serve is not None:
-            SERVERS[serve].check(vars(self))
+            SERVERS[serve].check(vars(self) | {"adapter": getattr(adapter, "experiment", adapter)})
         self.workspace: Any = None
 
     def bind(self, workspace: Any) -> None:
@@ -113,7 +117,7 @@ class HuggingFaceLLM:
         if config.get("dtype", "auto") == "auto":  # what it is on this machine: results differ, so keys do
             on_gpu = config.get("device", "auto") != "cpu" and models.has_gpu()
             facts["dtype"] = "bfloat16" if on_gpu else "float32"
-        if config.get("adapter"):
+        if isinstance(config.get("adapter"), str):  # a training has a key of its own
             facts["adapter"] = models.adapter_identity(config["adapter"])
         return facts
 
@@ -129,6 +133,11 @@ class HuggingFaceLLM:
 
     def draws_random(self) -> bool:
         return self.temperature > 0
+
+    @property
+    def adapter(self) -> str | None:
+        """The folder of the adapter, None for the base model."""
+        return str(self.trained.folder) if hasattr(self.trained, "folder") else self.trained
 
     def settings(self) -> dict[str, Any]:
         """Return what decides an answer besides the messages."""

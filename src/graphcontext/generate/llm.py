@@ -40,7 +40,7 @@ class LLMGenerator:
         """Return one prediction per question, by index."""
         pairs = list(zip(questions, contexts, strict=True))
         asked = [i for i, (_, context) in enumerate(pairs) if context.status != "failed"]
-        requests = [self._request(*pairs[i]) for i in asked]
+        requests = [self.request(*pairs[i]) for i in asked]
         responses = dict(zip(asked, self.llm.chat(requests, "answer", self.max_new_tokens), strict=True))
         predictions = []
         for i, (question, context) in enumerate(pairs):
@@ -62,7 +62,8 @@ class LLMGenerator:
             )
         return predictions
 
-    def _request(self, question: Question, context: Context) -> ChatRequest:
+    def request(self, question: Question, context: Context) -> ChatRequest:
+        """Return what the model is asked; a training learns the answer to the very same."""
         shown = SEPARATOR.join(unit.text for unit in context.units)
         return ChatRequest(question.id, self.prompt.render(question.text, shown))
 

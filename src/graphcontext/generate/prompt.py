@@ -13,7 +13,7 @@ from graphcontext.errors import InputError, did_you_mean
 from graphcontext.files import digest
 from graphcontext.generate.chat import Message
 
-KEYS = ("system", "user", "user_without_context")
+KEYS = ("system", "user", "user_without_context", "answer_prefix")
 _FIELD = re.compile(r"\{(question|context)\}")
 
 
@@ -24,6 +24,7 @@ class Prompt:
         system: system text; empty sends none.
         user: user text where there is context.
         user_without_context: user text where there is none; empty means ``user`` with an empty context.
+        answer_prefix: text that opens the answer; the model writes what comes after it.
         path: JSON or YAML file with the same keys, such as a paper's verbatim text; it replaces the texts
             that it names. Its content enters the cache key, its path does not.
 
@@ -36,13 +37,20 @@ class Prompt:
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset({"path"})
 
+    neutral: ClassVar[dict[str, Any]] = {"answer_prefix": ""}
+
     def __init__(
-        self, system: str, user: str, user_without_context: str = "", path: str | None = None
+        self,
+        system: str,
+        user: str,
+        user_without_context: str = "",
+        answer_prefix: str = "",
+        path: str | None = None,
     ) -> None:
-        texts = {"system": system, "user": user, "user_without_context": user_without_context}
+        texts = dict(zip(KEYS, (system, user, user_without_context, answer_prefix)))
         texts |= _read(path) if path else {}
         self.system, self.user = texts["system"], texts["user"]
-        self.user_without_context = texts["user_without_context"]
+        self.user_without_context, self.answer_prefix = texts["user_without_context"], texts["answer_prefix"]
         self.path = path
         if not _FIELD.search(self.user):
             raise InputError(f"prompt.user{self._where()} has neither {{question}} nor {{context}}")
@@ -72,7 +80,8 @@ class Prompt:
         template = self.user_without_context if bare else self.user
         values = {"question": question, "context": context}
         user = {"role": "user", "content": _FIELD.sub(lambda m: values[m[1]], template)}
-        return ({"role": "system", "content": self.system}, user) if self.system else (user,)
+        opened = ({"role": "assistant", "content": self.answer_prefix},) if self.answer_prefix else ()
+        return (*(({"role": "system", "content": self.system},) if self.system else ()), user, *opened)
 
 
 def _read(path: str) -> dict[str, str]:

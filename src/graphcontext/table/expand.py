@@ -20,6 +20,7 @@ from graphcontext.errors import InputError, RunError, did_you_mean
 from graphcontext.files import digest, write_atomic
 from graphcontext.models import hash_file
 from graphcontext.table.spec import KINDS, Row, Spec, load_spec
+from graphcontext.train import trained
 
 DATA_ALONE = ("retriever=none", "enhancer=none", "generator=none", "tokenizer=words", "metric=[]")  # of a card
 
@@ -238,6 +239,7 @@ def compose_cached(
     config_dir: str | None = None,
     lenient: bool = False,
     root: Path | str = ".",
+    primary: str = "config",
 ) -> Composed:
     """Compose, or read what was composed before from the same conf/ files and overrides.
 
@@ -247,18 +249,19 @@ def compose_cached(
         config_dir: a conf tree of the user's own.
         lenient: see :func:`graphcontext.config.compose`.
         root: the working folder, which holds ``store/``.
+        primary: ``config``, a run; ``train``, a training.
     """
     tree, names = _tree(tuple(_conf_files(config_dir)))
     names = names.union(*(_variables(text) for text in overrides))
-    code = [[module.__name__, hash_file(Path(str(module.__file__)))] for module in (config, overriding)]
+    code = [[m.__name__, hash_file(Path(str(m.__file__)))] for m in (config, overriding, trained)]
     environment = {name: os.environ.get(name) for name in sorted(names)}
-    key = digest([__version__, tree, code, environment, list(overrides), list(cell), lenient])
+    key = digest([__version__, tree, code, environment, list(overrides), list(cell), lenient, primary])
     path = Path(root) / "store" / "composed" / f"{key}.json"
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):  # not there, or damaged
         known = json.loads(path.read_bytes())
         if known["sha256"] == digest(known["composed"]):
             return Composed(**known["composed"])
-    composed = compose(overrides, cell, config_dir, lenient)
+    composed = compose(overrides, cell, config_dir, lenient, primary)
     with contextlib.suppress(RunError):  # a folder that cannot be written to keeps no cache
         content = dataclasses.asdict(composed)
         write_atomic(path, json.dumps({"composed": content, "sha256": digest(content)}))

@@ -11,13 +11,14 @@ from graphcontext.errors import InputError, MissingDataError, MissingSourceError
 from graphcontext.files import digest
 from graphcontext.pipeline import Keys, Pipeline, build_parts, keys
 from graphcontext.plan import budgeted_limits
-from graphcontext.prepare import check_servers, missing_models
+from graphcontext.prepare import check_servers, missing_models, untrained
 from graphcontext.runs import Run, execute_all, run_path
 from graphcontext.store import Store, Workspace
 from graphcontext.table import expand
 from graphcontext.table.expand import CellConfig, Request
 from graphcontext.table.spec import Row
 from graphcontext.table.substitutions import altered, stand_ins
+from graphcontext.train.launch import launch
 
 KEPT = ("scale", "dataset", "dataset.path")  # overrides that a table's file is named by otherwise
 
@@ -124,6 +125,7 @@ def compute(wish: Request, config_dir: str | None, root: Path, quiet: bool) -> L
     _decide(found.lines, wish, config_dir, root)
     _apply_budget(found.lines, root)
     _drop_equal(found.lines)
+    _train(found.lines, root, quiet)
     _compute(found.lines, root, quiet)
     return found
 
@@ -237,6 +239,20 @@ def _drop_equal(lines: list[Line]) -> None:
         owner = first.setdefault(line.keys.run, line.cell.row.name)
         if owner != line.cell.row.name:
             line.reason = f"same stand-in as {owner}"
+
+
+def _train(lines: list[Line], root: Path, quiet: bool) -> None:
+    """Train each adapter that a row needs and that is not there yet, once; a row whose training fails says so."""
+    failed: dict[str, str | None] = {}
+    for line in lines:
+        if line.reason is not None or _done(line, root):
+            continue
+        for adapter in untrained(line.cell.composed.config, root):
+            if adapter.key not in failed:
+                failed[adapter.key] = launch(adapter, root, quiet)
+            why = failed[adapter.key]
+            if why is not None:
+                line.reason, line.failed = f"failed: training {adapter.experiment}: {why}", True
 
 
 def _compute(lines: list[Line], root: Path, quiet: bool) -> None:

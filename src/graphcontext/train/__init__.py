@@ -1,0 +1,1 @@
+"""Instruction tuning on Lightning: examples, batches, loss, adapters, checkpoints, and what it costs."""

@@ -1,0 +1,115 @@
+"""The model that is trained: its tokenizer at once, its weights when the ranks are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from graphcontext import models
+from graphcontext.errors import InputError
+from graphcontext.generate.adapters import template_digest
+from graphcontext.generate.causal_model import CausalModel
+from graphcontext.generate.seq2seq_model import Seq2SeqModel
+from graphcontext.train import examples
+from graphcontext.train.settings import TrainerSettings
+from graphcontext.train.strategy import device_of, precision_of
+from graphcontext.whole import load_config
+
+
+class Base:
+    """A causal or encoder–decoder model, read the way evaluation reads it.
+
+    Args:
+        node: config of the LLM.
+        adapter: component that says what is trained.
+        settings: of the training.
+    """
+
+    def __init__(self, node: dict[str, Any], adapter: Any, settings: TrainerSettings) -> None:
+        self.node, self.adapter, self.settings = node, adapter, settings
+        self.folder: Path = models.resolve(node["model"], node.get("revision"))
+        self.is_seq2seq = bool(getattr(load_config(self.folder), "is_encoder_decoder", False))
+        device = device_of(settings)
+        dtype = self._dtype(device)
+        self.dtype = dtype
+        if self.is_seq2seq:
+            if adapter.kind == "qlora":
+                raise InputError(f"adapter=qlora: {node['model']} is an encoder–decoder; adapter=lora or full")
+            self.model: Any = Seq2SeqModel(self.folder, dtype, device)
+        else:
+            self.model = CausalModel(self.folder, None, dtype, adapter.quantization, device)
+
+    def _dtype(self, device: str) -> str:
+        """Return the dtype of the frozen weights: the model's own on a GPU that computes in it, else float32."""
+        if self.adapter.kind == "full" or precision_of(self.settings)[0] == "float32":
+            return "float32"
+        own = self.node.get("dtype", "auto")
+        return "bfloat16" if own == "auto" else own
+
+    @property
+    def kind(self) -> str:
+        return self.adapter.kind
+
+    @property
+    def name(self) -> str:
+        return str(self.node["model"])
+
+    @property
+    def pad(self) -> int:
+        return self.model.tokenizer.pad_token_id or 0
+
+    @property
+    def window(self) -> int | None:
+        """Most tokens of an example that the model has positions for."""
+        return self.model.window
+
+    def encode(self, found: Sequence[Any], settings: TrainerSettings) -> examples.Examples:
+        """Return the examples of pairs, or of texts.
+
+        Raises:
+            InputError: text for an encoder–decoder.
+        """
+        most = min(settings.max_tokens, self.window or settings.max_tokens)
+        if settings.data == "text":
+            if self.is_seq2seq:
+                raise InputError(f"trainer.data=text: {self.name} is an encoder–decoder; packed text needs a causal LM")
+            return examples.packed(found, self.model, most)
+        if self.is_seq2seq:
+            return examples.seq2seq(found, self.model, most)
+        return examples.causal(found, self.model, self.node.get("system_role", True), most, settings.loss_on)
+
+    def module(self, settings: TrainerSettings, *arguments: Any) -> Any:
+        """Return the Lightning module of this kind of model."""
+        from graphcontext.train.tuning import CausalTuning, Seq2SeqTuning
+
+        cls = Seq2SeqTuning if self.is_seq2seq else CausalTuning
+        return cls(self.load, settings, *arguments)
+
+    def load(self) -> Any:
+        """Load the weights and return the model with what is trained of it."""
+        self.model.load_weights()
+        network = self.adapter.wrap(self.model.weights)
+        if self.settings.gradient_checkpointing:
+            network.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+            network.enable_input_require_grads()
+        return network.train()
+
+    def facts(self) -> dict[str, Any]:
+        """Return what names the base in the manifest of an adapter."""
+        named = models.identity(self.node["model"], self.node.get("revision"))
+        return {
+            "base": {**named, "revision": self.node.get("revision")},
+            "template": template_digest(self.model.tokenizer),
+            "kind": self.kind,
+            "quantization": self.adapter.quantization,
+        }
+
+
+def read_base(node: dict[str, Any], adapter: Any, settings: TrainerSettings) -> Base:
+    """Return the base model of a training; nothing but its tokenizer is loaded.
+
+    Raises:
+        InputError: no such GPU, or a model that is not whole.
+    """
+    return Base(node, adapter, settings)

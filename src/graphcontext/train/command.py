@@ -1,0 +1,54 @@
+"""What ``graphcontext train`` does with its words; what is heavy is imported when the words are right."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+from graphcontext.config import compose
+from graphcontext.errors import InputError
+from graphcontext.models import has_gpu
+
+NEEDED = {"pytorch_lightning": "pytorch-lightning", "peft": "peft"}
+
+
+def check_extra() -> None:
+    """Raise an InputError where a package that training needs is not installed."""
+    for module, package in NEEDED.items():
+        if importlib.util.find_spec(module) is None:
+            raise InputError(f"train needs the package {package}: pip install 'graphcontext[train]'")
+
+
+def train(overrides: list[str], config_dir: str | None, root: Path, quiet: bool) -> Any:
+    """Compose a training and do it; where no trainer is named, the GPU is taken if there is one.
+
+    Returns:
+        A :class:`graphcontext.train.fit.Trained`.
+    """
+    words = list(overrides)
+    if not any(word.startswith("trainer=") for word in words) and has_gpu():
+        words.append("trainer=gpu")
+        print("trainer=gpu: there is a GPU and no trainer= was given", file=sys.stderr)
+    composed = compose(words, (), config_dir, primary="train")
+    check_extra()
+    from graphcontext.train.fit import train as fit
+
+    return fit(composed.config, root, quiet, str(composed.choices.get("experiment")))
+
+
+def merge(words: list[str], overrides: list[str], config_dir: str | None, root: Path) -> Path:
+    """Write a standalone model folder: the base with an adapter merged into its weights.
+
+    Args:
+        words: the adapter (a folder or a training experiment), and where to (default: beside it in the store).
+        overrides: of the run that would take it: scale, llm, data set.
+    """
+    if not 1 <= len(words) <= 2:
+        raise InputError(f"train merge needs ADAPTER [PATH]: a folder or a training experiment, got {words or 'none'}")
+    check_extra()
+    from graphcontext.train.merge import merge as write
+
+    config = compose([*overrides, f"llm.adapter='{words[0]}'"], (), config_dir).config
+    return write(config["roles"]["answer"], Path(words[1]) if len(words) > 1 else None, root)

@@ -1,0 +1,287 @@
+"""``train``: pairs, examples, optimiser steps, and a folder with the adapter."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+from torch.utils.data import DataLoader
+
+from graphcontext import models
+from graphcontext.component import instantiate
+from graphcontext.errors import InputError
+from graphcontext.runs import free_models
+from graphcontext.stage import Stages, damaged
+from graphcontext.store import Artefact, Store, Workspace
+from graphcontext.train import key as keys
+from graphcontext.train.base import Base, read_base
+from graphcontext.train.batches import Collate, Course, Deal, Learnt, RankBatches, held_out_batches
+from graphcontext.train.checkpoint import Position
+from graphcontext.train.checkpoint import read as read_checkpoint
+from graphcontext.train.examples import Examples
+from graphcontext.train.pairs import made_from, read_pairs, read_texts
+from graphcontext.train.report import Bar, Wandb
+from graphcontext.train.result import write_result
+from graphcontext.train.settings import TrainerSettings
+from graphcontext.train.steps import Seats, Steps
+from graphcontext.train.strategy import device_of, lightning_trainer, precision_of, rank
+from graphcontext.train.trained import STAGE
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What came of a training.
+
+    Args:
+        path: the folder of the adapter (or of the model, with ``adapter=full``).
+        facts: as in its manifest; empty where it was stopped.
+        stopped_by: signal that stopped it, 0 where it is finished.
+        said: lines for the user.
+    """
+
+    path: Path
+    facts: dict[str, Any]
+    stopped_by: int = 0
+    said: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Return what a user reads of it."""
+        if self.stopped_by:
+            again = "the same command goes on from there"
+            return [f"{signal.Signals(self.stopped_by).name}: {', '.join(self.said)}; {again}"]
+        held = self.facts.get("held_out_loss") or {}
+        n = self.facts["examples"]["validation"]["pairs"]
+        found = "".join(f", {name} {value:.4f}" for name, value in held.items() if value is not None)
+        shown = [*self.said, f"held-out loss over {n} examples{found} (nats a token)" if found else "no held-out pairs"]
+        if None not in (held.get("base"), held.get("best")) and held["best"] >= held["base"]:
+            shown.append("the held-out loss never fell below the base model's")
+        return shown
+
+
+class PairsData(pl.LightningDataModule):
+    """Micro-batches of one rank from a step on; batches are dealt out here, not by Lightning's sampler.
+
+    Args:
+        train, held_out: examples of both sides.
+        course: all optimiser steps.
+        settings: of the training.
+        pad: id of the padding token.
+    """
+
+    def __init__(self, train: Examples, held_out: Examples, course: Course, settings: TrainerSettings, pad: int):
+        super().__init__()
+        self.train, self.held_out, self.course, self.settings = train.examples, held_out.examples, course, settings
+        self.start, self.collate = 0, Collate(pad)
+
+    @property
+    def deal(self) -> Deal:
+        return Deal(self.settings.world, self.settings.micro_batch_size)
+
+    def train_dataloader(self) -> Any:
+        batches = RankBatches(self.course, self.deal, rank(), self.start)
+        return self._loader(self.train, batches)
+
+    def held_out_loader(self) -> Any:
+        """Return the loader of this rank's held-out batches; all ranks have the same number of them."""
+        lengths = [e.length for e in self.held_out]
+        return self._loader(self.held_out, held_out_batches(lengths, self.deal, rank()))
+
+    def _loader(self, examples: Any, batches: Any) -> Any:
+        return DataLoader(
+            Learnt(examples), batch_sampler=batches, collate_fn=self.collate, num_workers=self.settings.workers
+        )
+
+
+def train(config: dict[str, Any], root: Path | str = ".", quiet: bool = False, name: str = "") -> Trained:
+    """Train what a config says, or go on where it was stopped; what is finished is not trained again.
+
+    Args:
+        config: resolved, composed with ``primary="train"``.
+        root: the working folder, which gets ``store/``.
+        quiet: no progress.
+        name: of the experiment.
+
+    Raises:
+        InputError: wrong input, nothing to train on, too little memory, or a loss that is no number.
+        RunError: the disk is full, or a checkpoint is damaged.
+    """
+    settings: TrainerSettings = instantiate(config["trainer"], "trainer")
+    adapter = instantiate(config["adapter"], "adapter")
+    check_together(config, settings, adapter)
+    node = keys.base(config)
+    models.resolve(node["model"], node.get("revision"))
+    store = Store(Path(root) / "store")
+    artefact = store.artefact(STAGE, keys.training_key(config))
+    if rank() > 0:  # rank 0 holds the lease
+        return _train(config, settings, adapter, artefact, store, True, name)
+    with artefact.lock():
+        return _train(config, settings, adapter, artefact, store, quiet, name)
+
+
+def check_together(config: dict[str, Any], settings: TrainerSettings, adapter: Any) -> None:
+    """Check what only fits together in some ways.
+
+    Raises:
+        InputError: saying why, and what would do.
+    """
+    if adapter.kind == "none" and settings.world > 1:
+        raise InputError(f"adapter=none with {settings.world} processes: it trains nothing; trainer=cpu or trainer=gpu")
+    if adapter.kind == "qlora" and settings.strategy == "fsdp":
+        why = "4-bit weights are packed with their scales, so a shard of them cannot be computed with"
+        raise InputError(f"adapter=qlora with trainer=fsdp: {why}; adapter=lora trainer=fsdp, or trainer=ddp")
+    quantization = keys.base(config).get("quantization", "none")
+    if adapter.kind != "qlora" and quantization != "none":
+        mend = "adapter=qlora for a 4-bit base, or llm.quantization=none"
+        raise InputError(f"adapter={adapter.kind} with llm.quantization={quantization}: {mend}")
+
+
+def _train(
+    config: dict[str, Any],
+    settings: TrainerSettings,
+    adapter: Any,
+    artefact: Artefact,
+    store: Store,
+    quiet: bool,
+    name: str,
+) -> Trained:
+    stages = {"train": Stages(Workspace(store, quiet=quiet))}
+    if settings.data == "pairs":
+        stages["validation"] = Stages(Workspace(store, quiet=quiet))
+        read = {side: read_pairs(config, side, seen.workspace, seen) for side, seen in stages.items()}
+    else:
+        read = dict(zip(("train", "validation"), read_texts(config, stages["train"].workspace, stages["train"])))
+    free_models()
+    inputs = made_from(stages)
+    if artefact.is_current(inputs) and damaged(artefact) is None:
+        return finished(artefact)
+    base = read_base(keys.base(config), adapter, settings)
+    sides = {side: base.encode(found, settings) for side, found in read.items()}
+    if not sides["train"].examples:
+        raise InputError(f"nothing to train on: {sides['train'].described('train')}")
+    said = [found.described(side) for side, found in sides.items()]
+    artefact.begin(inputs)
+    facts = fit(config, settings, base, sides, artefact, quiet, name, said)
+    if facts.get("stopped_by"):
+        return Trained(artefact.path, {}, facts["stopped_by"], (facts["said"],))
+    if rank() == 0:
+        artefact.finish(facts, inputs)
+    return Trained(artefact.path, facts, 0, tuple(said))
+
+
+def finished(artefact: Artefact) -> Trained:
+    """Return a training that is done."""
+    done = artefact.finished
+    facts = {} if done is None else done["facts"]
+    return Trained(artefact.path, facts, 0, ("trained before",))
+
+
+def course_of(settings: TrainerSettings, examples: Examples, seed: int) -> Course:
+    """Return all optimiser steps of a training."""
+    lengths = tuple(e.length for e in examples.examples)
+    size = min(settings.batch_size, len(lengths))
+    course = Course(lengths, size, 0, seed, settings.bucket)
+    total = max(1, round(settings.epochs * course.per_epoch))
+    total = total if settings.max_steps is None else min(total, settings.max_steps)
+    return Course(lengths, size, total, seed, settings.bucket)
+
+
+def fit(
+    config: dict[str, Any],
+    settings: TrainerSettings,
+    base: Base,
+    sides: dict[str, Examples],
+    artefact: Artefact,
+    quiet: bool,
+    name: str,
+    said: list[str],
+) -> dict[str, Any]:
+    """Run the optimiser steps that are left and write the result; returns the facts of the manifest.
+
+    Args:
+        config: of the training.
+        settings: its trainer.
+        base: the model that is trained.
+        sides: examples of ``train`` and ``validation``.
+        artefact: where all files go.
+        quiet: no progress.
+        name: of the experiment.
+        said: gets lines for the user.
+    """
+    seats = Seats(artefact.path)
+    course = course_of(settings, sides["train"], config["seed"])
+    found = read_checkpoint(seats.last)
+    position = found[1] if found is not None else Position()
+    quiet = quiet or rank() > 0
+    if not quiet:
+        for line in [*said, *_how(settings, base, course, position)]:
+            print(line, file=sys.stderr)
+    module = base.module(settings, course, sides["train"].examples, config["seed"], position.step)
+    data = PairsData(sides["train"], sides["validation"], course, settings, base.pad)
+    data.start = position.step
+    if base.kind == "none":
+        module.network = base.load()
+        loss, n = module.to(device_of(settings)).held_out_loss(data.held_out_loader())
+        position.base = loss if n else None
+        position.rows = [{"step": 0, "epoch": 0.0, "held_out_loss": position.base, "seconds": 0.0}]
+    elif position.step < course.total and not is_stopped_early(settings, position):
+        mode = settings.wandb if rank() == 0 else "disabled"
+        curve = Wandb(mode, artefact.key, artefact.path / "wandb", name, recipe(config))
+        bar = Bar(course.total, position.step, quiet)
+        steps = Steps(seats, position, data.held_out_loader, bar, curve, settings.profile)
+        trainer = lightning_trainer(settings, course, data.deal, steps, artefact.path)
+        with _calm():
+            trainer.fit(module, datamodule=data)
+        bar.close()
+        curve.close()
+        if steps.stopped_by:
+            return {"stopped_by": steps.stopped_by, "said": f"stopped at step {position.step} of {course.total}"}
+    return write_result(config, settings, base, module, sides, course, seats, position)
+
+
+def is_stopped_early(settings: TrainerSettings, position: Position) -> bool:
+    """Tell whether patience ended a training."""
+    return settings.patience is not None and position.worse >= settings.patience
+
+
+def recipe(config: dict[str, Any]) -> dict[str, Any]:
+    """Return what of a config says how it is trained."""
+    return {
+        "adapter": config["adapter"],
+        "trainer": config["trainer"],
+        "base": {k: v for k, v in keys.base(config).items() if k in keys.BASE},
+        "dataset": config["dataset"].get("name"),
+        "seed": config["seed"],
+    }
+
+
+def _how(settings: TrainerSettings, base: Base, course: Course, position: Position) -> list[str]:
+    """Say what is about to be done."""
+    precision, why = precision_of(settings)
+    passes = Deal(settings.world, settings.micro_batch_size).passes(course.batch_size)
+    shape = f"{settings.world} × {passes} × {settings.micro_batch_size}"
+    lines = [
+        f"{base.kind} on {base.name} in {precision}{f' ({why})' if why else ''}: {course.total} steps of "
+        f"{course.batch_size} (ranks × passes × micro-batch: {shape})"
+    ]
+    if position.step:
+        lines.append(f"going on after step {position.step}")
+    return lines
+
+
+class _calm(warnings.catch_warnings):
+    """Keep Lightning's advice off the terminal: what it would say is configured or shown by us."""
+
+    def __enter__(self) -> Any:
+        entered = super().__enter__()
+        warnings.filterwarnings("ignore", module="pytorch_lightning")
+        warnings.filterwarnings("ignore", module="lightning_fabric")
+        for known in ("pytorch_lightning", "lightning_fabric", "lightning.pytorch"):
+            for logger in [n for n in logging.root.manager.loggerDict if n == known or n.startswith(known + ".")]:
+                logging.getLogger(logger).setLevel(logging.WARNING)
+        return entered

@@ -1,0 +1,71 @@
+"""The key of a training: everything that can change its weights, known before anything is computed."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from graphcontext.component import fingerprint, locate
+from graphcontext.errors import InputError
+from graphcontext.files import digest
+from graphcontext.pipeline import corpus_key, keys
+
+VERSION = 1  # raised when the same inputs give other weights
+BASE = ("_target_", "model", "revision", "dtype", "system_role")  # of an llm: decoding does not enter a training
+
+
+def training_key(config: dict[str, Any]) -> str:
+    """Return the key of a training's result.
+
+    Args:
+        config: resolved, composed with ``primary="train"``.
+
+    Raises:
+        MissingDataError: the data set is not on this machine.
+    """
+    prompt = None
+    if config["trainer"]["data"] == "pairs":
+        data = [keys(side_of(config, side)).context for side in ("train", "validation")]
+        prompt = fingerprint(config["generator"].get("prompt"))
+    else:
+        data = [corpus_key(side_of(config, "train"))]
+    recipe = [fingerprint(config[name]) for name in ("adapter", "trainer")]
+    return digest(["training", VERSION, data, prompt, recipe, base_facts(config), config["seed"]])
+
+
+def base(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the node of the model that is trained: the one that answers.
+
+    Raises:
+        InputError: it is not a model that can be trained here.
+    """
+    node = config["generator"].get("llm") or config["roles"]["answer"]
+    if not getattr(locate(node["_target_"]), "trainable", False):
+        what = node.get("model") or node["_target_"].rpartition(".")[2]
+        raise InputError(f"llm: {what} cannot be trained here: it is no model of transformers (graphcontext list llm)")
+    if node.get("adapter") or node.get("serve"):
+        key = "adapter" if node.get("adapter") else "serve"
+        raise InputError(f"llm.{key}={node[key]}: a training starts from the base model; llm.{key}=null")
+    return node
+
+
+def base_facts(config: dict[str, Any]) -> dict[str, Any]:
+    """Return what of the base model enters the key."""
+    return fingerprint({k: v for k, v in base(config).items() if k in BASE})
+
+
+def side_of(config: dict[str, Any], side: str) -> dict[str, Any]:
+    """Return the config of the run whose contexts are the pairs of one side.
+
+    Args:
+        config: of the training.
+        side: ``train`` or ``validation``.
+    """
+    changed = copy.deepcopy(config)
+    changed["split"] = side
+    dataset = changed["dataset"]
+    if "side" not in dataset:
+        raise InputError(f"dataset={dataset.get('name')} has no sides, so nothing to train on")
+    dataset["side"] = side
+    dataset["limit"] = config["trainer"]["pairs" if side == "train" else "held_out"]
+    return changed

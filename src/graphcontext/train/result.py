@@ -1,0 +1,92 @@
+"""The result of a training: a plain PEFT folder (or a model folder), with what it was made from beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+
+from graphcontext.files import digest, write_atomic
+from graphcontext.manifest import provenance
+from graphcontext.train.base import Base
+from graphcontext.train.batches import Course
+from graphcontext.train.checkpoint import Position
+from graphcontext.train.examples import Examples
+from graphcontext.train.report import plot, write_csv
+from graphcontext.train.settings import TrainerSettings
+from graphcontext.train.steps import Seats, final_state
+from graphcontext.train.strategy import precision_of, rank
+from graphcontext.whole import load_weights
+
+
+def write_result(
+    config: dict[str, Any],
+    settings: TrainerSettings,
+    base: Base,
+    module: Any,
+    sides: dict[str, Examples],
+    course: Course,
+    seats: Seats,
+    position: Position,
+) -> dict[str, Any]:
+    """Write the adapter, its manifest, the CSV and the picture; returns the manifest's facts."""
+    facts = {
+        **base.facts(),
+        "steps": position.step,
+        "of_steps": course.total,
+        "kept_step": position.best_step if settings.keep == "best" and position.best is not None else position.step,
+        "held_out_loss": {"base": position.base, "best": position.best},
+        "examples": {side: found.facts() for side, found in sides.items()},
+        "precision": precision_of(settings)[0],
+        "ranks": settings.world,
+        "seed": config["seed"],
+    }
+    if rank() == 0:
+        if base.kind != "none":
+            facts["trained_parameters"] = write_weights(base, module, seats, settings, position)
+        write_csv(seats.csv, position.rows)
+        title = f"{base.kind} on {base.name}, {facts['examples']['train']['pairs']} examples"
+        plot(seats.folder / "loss.png", position.rows, title, facts["kept_step"])
+        write_atomic(seats.folder / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
+        about = {**facts, "prompt": digest(config["generator"].get("prompt")), **provenance()}
+        write_atomic(seats.folder / "manifest.json", json.dumps(about, indent=1, ensure_ascii=False))
+    return facts
+
+
+def write_weights(base: Base, module: Any, seats: Seats, settings: TrainerSettings, position: Position) -> int:
+    """Write the kept weights as PEFT or transformers has them; returns their number."""
+    state = final_state(seats, settings.keep, position)
+    weights = {name: parts["weight"] for name, parts in state.items()}
+    if base.kind == "full":
+        write_model(base, weights, seats.folder)
+    else:
+        write_adapter(base, module, weights, seats.folder)
+    return sum(weight.numel() for weight in weights.values())
+
+
+def write_adapter(base: Base, module: Any, weights: dict[str, Any], folder: Path) -> None:
+    """Write ``adapter_config.json`` and ``adapter_model.safetensors``."""
+    from safetensors.torch import save
+
+    network = module.network if module.network is not None else base.load()
+    config = network.peft_config["default"]
+    about = config.to_dict() | {"inference_mode": True, "base_model_name_or_path": base.name}
+    about["revision"] = base.node.get("revision")
+    plain = {key: sorted(value) if isinstance(value, set) else value for key, value in about.items()}
+    named = {name.replace(".default.", "."): weight.contiguous() for name, weight in sorted(weights.items())}
+    write_atomic(folder / "adapter_model.safetensors", save(named, metadata={"format": "pt"}))
+    write_atomic(folder / "adapter_config.json", json.dumps(plain, indent=1, sort_keys=True, default=str))
+
+
+def write_model(base: Base, weights: dict[str, Any], folder: Path) -> None:
+    """Write a model folder that transformers reads: all weights, config, tokenizer."""
+    kind = "AutoModelForSeq2SeqLM" if base.is_seq2seq else "AutoModelForCausalLM"
+    network = load_weights(kind, base.folder, dtype=torch.float32)  # another one: that of the training may be sharded
+    with torch.no_grad():
+        for name, weight in network.named_parameters():
+            weight.copy_(weights[name])
+    network.save_pretrained(str(folder))
+    base.model.tokenizer.save_pretrained(str(folder))

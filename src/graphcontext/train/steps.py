@@ -1,0 +1,202 @@
+"""What happens at the end of each optimiser step: losses, validation, checkpoints, the wish to stop."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+
+from graphcontext.errors import InputError, RunError
+from graphcontext.files import write_atomic
+from graphcontext.train import checkpoint
+from graphcontext.train.checkpoint import Position
+from graphcontext.train.report import Bar, Wandb, write_csv
+from graphcontext.train.stop import SIGNALS, StopWish
+from graphcontext.train.tuning import Tuning, summed
+
+LAST, BEST = "last.pt", "best.pt"
+
+
+@dataclass
+class Seats:
+    """Where a training keeps its files: ``checkpoints`` and ``csv``."""
+
+    folder: Path
+
+    @property
+    def last(self) -> Path:
+        return self.folder / "checkpoints" / LAST
+
+    @property
+    def best(self) -> Path:
+        return self.folder / "checkpoints" / BEST
+
+    @property
+    def csv(self) -> Path:
+        return self.folder / "metrics.csv"
+
+
+class Steps(pl.Callback):
+    """Follows the optimiser steps.
+
+    Args:
+        seats: where files go.
+        position: where the training goes on from; kept up to date.
+        held_out: returns the held-out batches of this rank, empty where there are none.
+        bar: on rank 0.
+        curve: on rank 0.
+        profile: run under torch's profiler.
+    """
+
+    def __init__(
+        self,
+        seats: Seats,
+        position: Position,
+        held_out: Callable[[], Iterable[dict[str, Any]]],
+        bar: Bar,
+        curve: Wandb,
+        profile: bool = False,
+    ) -> None:
+        self.seats, self.position, self.held_out, self.bar, self.curve = seats, position, held_out, bar, curve
+        self.wish = StopWish()
+        self.stopped_by = 0
+        self.n_held_out = 0
+        self.profiler = torch.profiler.profile() if profile else None
+
+    # Lightning's hooks
+
+    def on_train_start(self, trainer: pl.Trainer, module: Tuning) -> None:
+        """Put a checkpoint back, listen to signals, and measure the base model before the first step."""
+        found = checkpoint.read(self.seats.last) if self.position.step else None
+        if found is not None:
+            checkpoint.restore(module.network, found[0], trainer.optimizers[0])
+        self.wish.__enter__()
+        self.validations = validation_steps(module)
+        self.saved = self.clock = time.monotonic()
+        self.spent = self.position.rows[-1]["seconds"] if self.position.rows else 0.0
+        if not self.position.rows:
+            row = {"step": 0, "epoch": 0.0, "held_out_loss": self._validate(module), "seconds": self._seconds()}
+            self.position.base = row["held_out_loss"]
+            self._record(trainer, row)
+        if self.profiler is not None:
+            self.profiler.__enter__()
+
+    def on_train_batch_end(self, trainer: pl.Trainer, module: Tuning, *_: Any) -> None:
+        """Close an optimiser step when its last forward pass is done."""
+        if module.passes < trainer.accumulate_grad_batches:
+            return
+        saves = time.monotonic() - self.saved > 60 * module.settings.checkpoint_minutes
+        told = [module.loss_sum.double(), float(saves and trainer.is_global_zero)]
+        told += [float(self.wish.signal == number) for number in SIGNALS]
+        loss, saves, *signals = summed(torch.tensor(told, dtype=torch.float64, device=module.device)).tolist()
+        loss /= module.tokens
+        step = module.done + 1
+        self._check(module, step, loss)
+        tokens, rate = module.tokens, module.settings.rate(module.done, module.course.total)
+        module.done, module.passes, self.position.step = step, 0, step
+        self.stopped_by = next((int(n) for n, sent in zip(SIGNALS, signals) if sent), 0)
+        is_last = step == module.course.total
+        row = {"step": step, "epoch": round(step / module.course.per_epoch, 4), "loss": loss, "learning_rate": rate}
+        row |= {"gradient_norm": module.norm, "target_tokens": tokens}
+        validated = is_last or step in self.validations
+        row["held_out_loss"] = self._validate(module) if validated else None
+        self._improve(trainer, module, row["held_out_loss"])
+        row["seconds"] = self._seconds()
+        self._record(trainer, row)
+        self.bar.advance(step, tokens, loss, self.position.rows[-1]["held_out_loss"])
+        patience = module.settings.patience
+        enough = patience is not None and self.position.worse >= patience
+        if is_last or enough or self.stopped_by or saves:
+            self.save(trainer, module)
+        if enough or self.stopped_by:
+            trainer.should_stop = True
+
+    def on_train_end(self, trainer: pl.Trainer, module: Tuning) -> None:
+        """Stop listening to signals, and write the profile."""
+        self.wish.__exit__()
+        if self.profiler is not None:
+            self.profiler.__exit__(None, None, None)
+            if trainer.is_global_zero:
+                on_gpu = module.device.type == "cuda"
+                shown = self.profiler.key_averages().table(sort_by=f"self_{'cuda' if on_gpu else 'cpu'}_time_total")
+                write_atomic(self.seats.folder / "profile.txt", shown)
+                self.profiler.export_chrome_trace(str(self.seats.folder / "profile.json"))
+
+    def on_exception(self, trainer: pl.Trainer, module: Tuning, exception: BaseException) -> None:
+        """Stop listening to signals."""
+        self.wish.__exit__()
+
+    # Parts of a step
+
+    def save(self, trainer: pl.Trainer, module: Tuning) -> None:
+        """Write the checkpoint; all ranks must call it."""
+        state = checkpoint.gather(module.network, trainer.optimizers[0])
+        if trainer.is_global_zero:
+            checkpoint.write(self.seats.last, state, self.position)
+            write_csv(self.seats.csv, self.position.rows)
+        self.saved = time.monotonic()
+
+    def _validate(self, module: Tuning) -> float | None:
+        batches = self.held_out()
+        loss, n = module.held_out_loss(batches)
+        self.n_held_out = n
+        return loss if n else None
+
+    def _improve(self, trainer: pl.Trainer, module: Tuning, loss: float | None) -> None:
+        """Keep the weights of the lowest held-out loss."""
+        if loss is None:
+            return
+        position = self.position
+        if position.best is not None and not loss < position.best:
+            position.worse += 1
+            return
+        position.best, position.best_step, position.worse = loss, position.step, 0
+        state = checkpoint.gather(module.network)
+        if trainer.is_global_zero:
+            checkpoint.write(self.seats.best, state, Position(step=position.step, best=loss))
+
+    def _record(self, trainer: pl.Trainer, row: dict[str, Any]) -> None:
+        self.position.rows.append(row)
+        if trainer.is_global_zero:
+            self.curve.log(row)
+
+    def _seconds(self) -> float:
+        return round(self.spent + time.monotonic() - self.clock, 3)
+
+    def _check(self, module: Tuning, step: int, loss: float) -> None:
+        """Refuse a loss or gradient that is no number: the weights before it are in the last checkpoint.
+
+        Raises:
+            InputError: naming the step.
+        """
+        for name, value in (("loss", loss), ("norm of the gradient", module.norm)):
+            if not math.isfinite(value):
+                rate = module.settings.rate(module.done, module.course.total)
+                mend = "lower trainer.learning_rate, or set trainer.clip, or trainer.precision=float32"
+                raise InputError(f"the {name} is {value} at step {step} (learning rate {rate:.2g}); {mend}")
+
+
+def validation_steps(module: Tuning) -> set[int]:
+    """Return the optimiser steps after which the held-out loss is measured: evenly, the last one among them."""
+    total, every = module.course.total, module.course.per_epoch / module.settings.validations
+    count = math.floor(total / every + 1e-9)
+    return {min(total, max(1, round(every * (n + 1)))) for n in range(count)} | {total}
+
+
+def final_state(seats: Seats, keep: str, position: Position) -> dict[str, dict[str, Any]]:
+    """Return the weights that are kept: of the best validation, or the last.
+
+    Raises:
+        RunError: the checkpoint is gone.
+    """
+    of_best = keep == "best" and position.best is not None
+    found = checkpoint.read(seats.best if of_best else seats.last)
+    if found is None:
+        raise RunError(f"{seats.best if of_best else seats.last} is gone; remove {seats.folder} and train again")
+    return found[0]

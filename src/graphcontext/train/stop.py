@@ -1,0 +1,38 @@
+"""Signals as a wish to stop: noted when they come, followed at the end of an optimiser step, by all ranks together."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+from typing import Any, Self
+
+SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
+
+
+class StopWish:
+    """Notes SIGTERM, SIGUSR1 and the first Ctrl-C while it is entered; a second Ctrl-C interrupts at once.
+
+    Slurm sends SIGTERM at the end of a job's time or on preemption, SIGUSR1 where ``--signal=USR1@…`` asks for it.
+    """
+
+    def __init__(self) -> None:
+        self.signal: int = 0
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                self._before[number] = signal.getsignal(number)
+                signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before.clear()
+
+    def _note(self, number: int, _: FrameType | None) -> None:
+        if self.signal and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.signal = number

@@ -1,0 +1,137 @@
+"""Ranks, precision and strategy: from the settings of a training to Lightning's trainer."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from graphcontext.errors import InputError
+from graphcontext.models import has_gpu
+from graphcontext.train.batches import Course, Deal
+from graphcontext.train.settings import TrainerSettings
+
+
+def rank() -> int:
+    """Return the number of this process among all of a training: of torchrun, srun, or Lightning's own launcher."""
+    if "RANK" in os.environ:
+        return int(os.environ["RANK"])
+    if int(os.environ.get("SLURM_NTASKS", "1")) > 1 and "SLURM_PROCID" in os.environ:
+        return int(os.environ["SLURM_PROCID"])
+    return int(os.environ.get("LOCAL_RANK", "0"))
+
+
+def local_rank() -> int:
+    """Return the number of this process on its machine."""
+    for name in ("LOCAL_RANK", "SLURM_LOCALID"):
+        if name in os.environ:
+            return int(os.environ[name])
+    return 0
+
+
+def precision_of(settings: TrainerSettings) -> tuple[str, str]:
+    """Return ``float32`` or ``bfloat16``, and why where it was not asked for.
+
+    Raises:
+        InputError: bfloat16 was asked for and the GPU lacks it.
+    """
+    import torch
+
+    if settings.accelerator == "cpu":
+        if settings.precision == "bfloat16":
+            return "bfloat16", ""
+        return "float32", "" if settings.precision == "float32" else "bfloat16 is slower than it on a CPU"
+    can = torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
+    if settings.precision == "bfloat16" and not can:
+        raise InputError("trainer.precision=bfloat16: this GPU has none; trainer.precision=float32")
+    if settings.precision == "float32":
+        return "float32", ""
+    return ("bfloat16", "") if can else ("float32", "this GPU has no bfloat16")
+
+
+def device_of(settings: TrainerSettings) -> str:
+    """Return the torch device of this rank.
+
+    Raises:
+        InputError: there is no such GPU.
+    """
+    if settings.accelerator == "cpu":
+        return "cpu"
+    if not has_gpu():
+        raise InputError("trainer.accelerator=gpu, but torch sees no GPU here; trainer=cpu")
+    import torch
+
+    there = torch.cuda.device_count()
+    if settings.devices > there:
+        raise InputError(f"trainer.devices={settings.devices}, but this machine has {there} GPUs")
+    return f"cuda:{local_rank()}"
+
+
+def check_world(settings: TrainerSettings) -> None:
+    """Compare the processes that a launcher started with those that the settings name.
+
+    Raises:
+        InputError: with both numbers: a training of other ranks than it was planned for would hang or differ.
+    """
+    started = {name: os.environ.get(name) for name in ("WORLD_SIZE", "SLURM_NTASKS")}
+    world = started["WORLD_SIZE"] or started["SLURM_NTASKS"]
+    if world is not None and int(world) > 1 and int(world) != settings.world:
+        what = "WORLD_SIZE" if started["WORLD_SIZE"] else "SLURM_NTASKS"
+        got = f"trainer.devices={settings.devices} × trainer.nodes={settings.nodes}"
+        raise InputError(f"{what}={world} processes were started, but {got} are {settings.world}; make them equal")
+
+
+def lightning_trainer(settings: TrainerSettings, course: Course, deal: Deal, steps: Any, folder: Path) -> Any:
+    """Return a Lightning trainer for the steps that are left. All of them are one epoch to it: epochs, validation,
+    checkpoints and the order of batches are ours, since its resume in mid-epoch repeats batches.
+
+    Args:
+        settings: of the training.
+        course: all optimiser steps.
+        deal: ranks and micro-batches.
+        steps: the callback; its position says how many steps are done.
+        folder: for whatever Lightning writes.
+    """
+    import pytorch_lightning as pl
+    from pytorch_lightning.plugins.environments import SLURMEnvironment
+
+    check_world(settings)
+    device_of(settings)
+    precision, _ = precision_of(settings)
+    plugins = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() and settings.world > 1 else []
+    return pl.Trainer(
+        accelerator=settings.accelerator,
+        devices=settings.devices,
+        num_nodes=settings.nodes,
+        strategy=_strategy(settings),
+        precision="bf16-mixed" if precision == "bfloat16" else "32-true",
+        plugins=plugins,
+        max_epochs=1,
+        max_steps=course.total - steps.position.step,
+        accumulate_grad_batches=deal.passes(course.batch_size),
+        limit_val_batches=0,
+        num_sanity_val_steps=0,
+        callbacks=[steps],
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        use_distributed_sampler=False,
+        default_root_dir=str(folder),
+    )
+
+
+def _strategy(settings: TrainerSettings) -> Any:
+    from pytorch_lightning.strategies import DDPStrategy, ModelParallelStrategy
+
+    backend = "gloo" if settings.accelerator == "cpu" else "nccl"
+    if settings.strategy == "ddp":
+        return DDPStrategy(process_group_backend=backend, broadcast_buffers=False, gradient_as_bucket_view=True)
+    if settings.strategy == "fsdp":
+        return ModelParallelStrategy(
+            data_parallel_size=settings.world,
+            tensor_parallel_size=1,
+            save_distributed_checkpoint=False,
+            process_group_backend=backend,
+        )
+    return "auto"
