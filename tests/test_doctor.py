@@ -89,7 +89,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     found = lines("experiment=tests/base")
     assert str(found["lxml missing"]) == "✗ lxml missing  →  pip install lxml"
     (extra,) = [line for what, line in found.items() if what.startswith("peft")]
-    assert extra.good and "graphcontext[lora]" in extra.what
+    assert extra.good and "graphcontext[train]" in extra.what
 
 
 def test_the_exit_code_says_whether_all_is_good(capsys: pytest.CaptureFixture[str]) -> None:

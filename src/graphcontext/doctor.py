@@ -58,7 +58,8 @@ def _libraries() -> Iterable[Line]:
     for name in ("torch", "transformers", "accelerate", "hydra-core", "lxml", "numba", "spacy", "scipy"):
         version = library_version(name)
         yield Line(version is not None, f"{name} {version or 'missing'}", f"pip install {name}")
-    for name, extra in (("peft", "lora"), ("bitsandbytes", "quantization")):
+    extras = {"pytorch-lightning": "train", "peft": "train", "bitsandbytes": "quantization", "wandb": "wandb"}
+    for name, extra in extras.items():
         version = library_version(name)
         if version is None:
             yield Line(True, f"{name} not installed: only for pip install 'graphcontext[{extra}]'")

@@ -19,7 +19,7 @@ from graphcontext.component import fingerprint, locate, used
 from graphcontext.files import digest
 
 LIBRARIES = (
-    *("torch", "transformers", "accelerate", "peft", "bitsandbytes", "numpy", "scipy", "tokenizers"),
+    *("torch", "transformers", "accelerate", "peft", "pytorch-lightning", "bitsandbytes", "numpy", "scipy", "tokenizers"),
     *("hydra-core", "omegaconf", "spacy", "rouge-score-rs", "lxml", "numba"),
 )
 

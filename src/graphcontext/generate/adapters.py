@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import logging
 import os
 import pickle
 import warnings
@@ -128,7 +129,7 @@ def load_adapter(model: Any, adapter: str) -> Any:
     """
     is_seq2seq = getattr(getattr(model, "config", None), "is_encoder_decoder", False)
     config = _read_config(adapter, "SEQ_2_SEQ_LM" if is_seq2seq else "CAUSAL_LM")
-    import peft
+    peft = import_peft(f"llm.adapter={adapter}")
     from safetensors import SafetensorError
 
     config.base_model_name_or_path = None  # checked by check_base; a local path of whoever trained it says nothing
@@ -149,6 +150,20 @@ def load_adapter(model: Any, adapter: str) -> Any:
     return adapted
 
 
+def import_peft(what: str) -> Any:
+    """Return the package peft; bitsandbytes, which it imports, tells of a kernel that nothing here uses.
+
+    Raises:
+        InputError: it is not installed; ``what`` needs it.
+    """
+    if importlib.util.find_spec("peft") is None:
+        raise InputError(f"{what} needs the package peft: pip install 'graphcontext[train]'")
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+    import peft
+
+    return peft
+
+
 def merge(model: Any) -> Any:
     """Return the base model with the adapter added to its weights, W + (alpha / rank) · B A.
 
@@ -163,10 +178,7 @@ def merge(model: Any) -> Any:
 
 def _read_config(adapter: str, task: str) -> Any:
     """Return the PEFT config in a folder that has weights beside it."""
-    if importlib.util.find_spec("peft") is None:
-        mend = "pip install 'graphcontext[lora]', or llm.adapter=null"
-        raise InputError(f"llm.adapter={adapter} needs the package peft: {mend}")
-    import peft
+    peft = import_peft(f"llm.adapter={adapter}")
 
     folder = Path(os.path.expanduser(adapter))
     if not folder.is_dir():
@@ -193,7 +205,7 @@ def _read_config(adapter: str, task: str) -> Any:
 
 def _check_weights(adapted: Any, weights: Mapping[str, Any], adapter: str) -> None:
     """Compare the adapter's weights with those that the model takes, by name and shape."""
-    import peft
+    peft = import_peft(f"llm.adapter={adapter}")
 
     needed = peft.get_peft_model_state_dict(adapted, save_embedding_layers=False)
     known = needed | peft.get_peft_model_state_dict(adapted, save_embedding_layers=True)

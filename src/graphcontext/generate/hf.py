@@ -92,7 +92,7 @@ class HuggingFaceLLM:
             raise InputError(f"llm.device={device}; allowed: auto, cpu, cuda, cuda:N")
         if serve is not None and serve not in SERVERS:
             raise InputError(f"llm.serve={serve}{did_you_mean(serve, SERVERS)}, or null: no server")
-        if adapter is not None and not isinstance(adapter, str) and not hasattr(adapter, "folder"):
+        if adapter is not None and not isinstance(adapter, str) and not hasattr(type(adapter), "folder"):
             raise InputError(f"llm.adapter={adapter!r}; allowed: a folder, a training experiment, or null")
         self.model, self.revision, self.trained = model, revision, adapter or None
         self.dtype, self.quantization, self.device = dtype, quantization, device
@@ -137,7 +137,7 @@ class HuggingFaceLLM:
     @property
     def adapter(self) -> str | None:
         """The folder of the adapter, None for the base model."""
-        return str(self.trained.folder) if hasattr(self.trained, "folder") else self.trained
+        return self.trained if isinstance(self.trained, str | None) else str(self.trained.folder)
 
     def settings(self) -> dict[str, Any]:
         """Return what decides an answer besides the messages."""

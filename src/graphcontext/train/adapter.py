@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from graphcontext.errors import InputError, did_you_mean
+from graphcontext.generate.adapters import import_peft
 
 
 class NoAdapter:
@@ -74,10 +74,7 @@ class LoRA:
         Raises:
             InputError: peft is not installed, or a target is not there.
         """
-        if importlib.util.find_spec("peft") is None:
-            raise InputError(f"adapter={self.kind} needs the package peft: pip install 'graphcontext[train]'")
-        import peft
-
+        peft = import_peft(f"adapter={self.kind}")
         targets = sorted(self.modules(network))
         kind = "SEQ_2_SEQ_LM" if network.config.is_encoder_decoder else "CAUSAL_LM"
         config = peft.LoraConfig(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from graphcontext.errors import InputError
 from graphcontext.generate.chat import Message
+from graphcontext.generate.hf_seq2seq import source_text
 
 IGNORED = -100  # label of a token that is not learnt
 
@@ -130,11 +131,6 @@ def seq2seq(pairs: Iterable[Pair], model: Any, max_tokens: int) -> Examples:
         found.cut += len(whole) > len(source) or len(target) > max_tokens
         found.examples.append(Example(pair.id, tuple(source), tuple(target[:max_tokens])))
     return found
-
-
-def source_text(messages: Sequence[Message]) -> str:
-    """Return a chat as an encoder–decoder reads it."""
-    return "\n\n".join(message["content"] for message in messages if message["content"])
 
 
 def packed(texts: Iterable[tuple[str, str]], model: Any, max_tokens: int) -> Examples:

@@ -234,9 +234,8 @@ def fit(
         curve = Wandb(mode, artefact.key, artefact.path / "wandb", name, recipe(config))
         bar = Bar(course.total, position.step, quiet)
         steps = Steps(seats, position, data.held_out_loader, bar, curve, settings.profile)
-        trainer = lightning_trainer(settings, course, data.deal, steps, artefact.path)
         with _calm():
-            trainer.fit(module, datamodule=data)
+            lightning_trainer(settings, course, data.deal, steps, artefact.path).fit(module, datamodule=data)
         bar.close()
         curve.close()
         if steps.stopped_by:
@@ -279,9 +278,9 @@ class _calm(warnings.catch_warnings):
 
     def __enter__(self) -> Any:
         entered = super().__enter__()
-        warnings.filterwarnings("ignore", module="pytorch_lightning")
-        warnings.filterwarnings("ignore", module="lightning_fabric")
-        for known in ("pytorch_lightning", "lightning_fabric", "lightning.pytorch"):
-            for logger in [n for n in logging.root.manager.loggerDict if n == known or n.startswith(known + ".")]:
-                logging.getLogger(logger).setLevel(logging.WARNING)
+        for module in ("pytorch_lightning", "lightning_fabric", "transformers"):
+            warnings.filterwarnings("ignore", module=module)
+        for name in list(logging.root.manager.loggerDict):
+            if name.partition(".")[0] in ("pytorch_lightning", "lightning_fabric", "bitsandbytes"):
+                logging.getLogger(name).setLevel(logging.WARNING)
         return entered

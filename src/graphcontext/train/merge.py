@@ -1,0 +1,73 @@
+"""``train merge``: the base model with an adapter in its weights, as a model folder of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from graphcontext import models
+from graphcontext.component import instantiate
+from graphcontext.errors import InputError
+from graphcontext.files import digest, disk_error, write_atomic
+from graphcontext.generate import adapters
+from graphcontext.generate.causal_model import CausalModel
+from graphcontext.generate.seq2seq_model import Seq2SeqModel
+from graphcontext.store import Store, Workspace
+from graphcontext.whole import load_config
+
+MADE = "merged.json"
+
+
+def merge(node: dict[str, Any], target: Path | None, root: Path) -> Path:
+    """Write a model folder with W + (α / r) · B A as weights, and the tokenizer of the base; returns its path.
+
+    The base is read unquantised, in the dtype of the LLM's config: an adapter that was trained on 4-bit weights is
+    added to those that they were made from.
+
+    Args:
+        node: config of an LLM with an adapter.
+        target: the folder to make; None: below the store.
+        root: the working folder.
+
+    Raises:
+        InputError: the target is there already and is something else, or the adapter does not fit its base.
+    """
+    adapter = str(instantiate(node, "llm", Workspace(Store(root / "store"))).adapter)
+    base = models.identity(node["model"], node.get("revision"))
+    made_of = {"base": base, "adapter": models.adapter_identity(adapter), "dtype": node.get("dtype", "auto")}
+    target = target or root / "store" / "merged" / digest(made_of)[:32]
+    target = Path(os.path.expanduser(target))
+    if target.exists():
+        if (target / MADE).is_file() and json.loads((target / MADE).read_text(encoding="utf-8")) == made_of:
+            return target
+        raise InputError(f"{target} is there already; name another folder, or remove it")
+    folder = models.resolve(node["model"], node.get("revision"))
+    model = _load(folder, adapter, node)
+    network = model.weights if adapters.is_full(Path(adapter)) else adapters.merge(model.weights)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".merge-") as scratch:
+            made = Path(scratch) / "model"
+            network.save_pretrained(str(made))
+            model.tokenizer.save_pretrained(str(made))
+            write_atomic(made / MADE, json.dumps(made_of, indent=1))
+            shutil.move(made, target)
+    except OSError as error:
+        raise disk_error(error, target) from error
+    return target
+
+
+def _load(folder: Path, adapter: str, node: dict[str, Any]) -> Any:
+    """Load base and adapter as evaluation does, on the CPU."""
+    dtype, name = node.get("dtype", "auto"), (node["model"], node.get("revision"))
+    model: Any
+    if load_config(folder).is_encoder_decoder:
+        model = Seq2SeqModel(folder, dtype, "cpu", adapter, name)
+    else:
+        model = CausalModel(folder, adapter, dtype, "none", "cpu", name)
+    model.load_weights()
+    return model
