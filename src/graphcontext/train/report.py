@@ -156,4 +156,4 @@ class Wandb:
 
     def close(self) -> None:
         if self.run is not None:
-            self.run.finish(quiet=True)
+            self.run.finish()  # silent by its settings
