@@ -1,13 +1,58 @@
-"""Tiny T5 and BART models with a word tokenizer trained on the fly; BART's has REBEL's markers."""
+"""Tiny Llama, T5 and BART models with random weights, and a word tokenizer trained on the fly (0.02 s)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+TEXTS = ("how do i list open ports", "use ss to list the ports", "the answer is here", "user assistant")
+TEMPLATE = (
+    "{{ bos_token }}{% for m in messages %}{{ m['role'] }} {{ m['content'] }} {% endfor %}"
+    "{% if add_generation_prompt %}assistant {% endif %}"
+)
 TEXT = "how do i list open ports use ss to the answer is here lsof lists files daemon starts services"
-MARKERS = ("<triplet>", "<subj>", "<obj>")
+MARKERS = ("<triplet>", "<subj>", "<obj>")  # of REBEL
+
+
+def save_tiny_llama(
+    folder: Path,
+    template: str | None = TEMPLATE,
+    tokenizer_adds_bos: bool = True,
+    texts: Sequence[str] = TEXTS,
+    **changes: Any,
+) -> Path:
+    """Save a Llama of two layers with random weights and a tokenizer of the words of ``texts``."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    words = Tokenizer(models.WordLevel(unk_token="<unk>"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    special = ["<unk>", "<s>", "</s>", "<pad>"]
+    words.train_from_iterator(texts, trainers.WordLevelTrainer(special_tokens=special))
+    if tokenizer_adds_bos:
+        words.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=words, unk_token="<unk>", bos_token="<s>", eos_token="</s>", pad_token="<pad>"
+    )
+    tokenizer.chat_template = template
+    config = {
+        "vocab_size": words.get_vocab_size(),
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 64,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "pad_token_id": 3,
+    }
+    torch.manual_seed(0)
+    LlamaForCausalLM(LlamaConfig(**config | changes)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
 
 
 def save_tokenizer(folder: Path, markers: Iterable[str] = MARKERS, begins: bool = False) -> Any:

@@ -11,7 +11,7 @@ from graphcontext.enhance.rebel_extractor import RebelExtractor, parse_rebel, wi
 from graphcontext.errors import InputError, MissingWeightsError
 from graphcontext.generate import seq2seq_model
 from graphcontext.generate.seq2seq_model import Output, Seq2SeqModel
-from tests.generate.tiny_seq2seq import save_tiny_bart, save_tiny_t5
+from tests.tiny_models import save_tiny_bart, save_tiny_t5
 
 # the model card's example, in the format in which it prints what the model writes
 PUNTA_CANA = (

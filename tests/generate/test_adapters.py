@@ -12,8 +12,7 @@ from graphcontext.errors import InputError, MissingWeightsError
 from graphcontext.generate import adapters, causal_model, seq2seq_model
 from graphcontext.generate.adapters import check_base, is_full, load_adapter, merge, template_digest
 from graphcontext.whole import load_tokenizer, load_weights
-from tests.generate.conftest import save_tiny_llama
-from tests.generate.tiny_seq2seq import save_tiny_bart, save_tiny_t5
+from tests.tiny_models import save_tiny_bart, save_tiny_llama, save_tiny_t5
 
 peft = pytest.importorskip("peft")
 

@@ -172,7 +172,7 @@ def test_quantisation_without_bitsandbytes_names_the_extra(monkeypatch):
 
 def test_an_adapter_without_peft_names_the_extra(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"graphcontext\[lora\]"):
+    with pytest.raises(InputError, match=r"graphcontext\[train\]"):
         load_adapter(None, "folder")
 
 

@@ -11,7 +11,7 @@ from graphcontext.errors import InputError, MissingWeightsError
 from graphcontext.generate import seq2seq_model
 from graphcontext.generate.genqa import GenQA
 from graphcontext.generate.seq2seq_model import Output, Seq2SeqModel
-from tests.generate.tiny_seq2seq import save_tiny_bart, save_tiny_t5
+from tests.tiny_models import save_tiny_bart, save_tiny_t5
 
 CORPUS = Corpus.of(
     (

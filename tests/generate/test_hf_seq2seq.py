@@ -15,7 +15,7 @@ from graphcontext.generate import seq2seq_model
 from graphcontext.generate.chat import ChatRequest
 from graphcontext.generate.hf_seq2seq import Seq2SeqLLM, source_text
 from graphcontext.generate.seq2seq_model import Decoding, Seq2SeqModel
-from tests.generate.tiny_seq2seq import save_tiny_bart, save_tiny_t5
+from tests.tiny_models import save_tiny_bart, save_tiny_t5
 
 TARGET = "graphcontext.generate.hf_seq2seq.Seq2SeqLLM"
 

@@ -8,7 +8,7 @@ from graphcontext import runs
 from graphcontext.errors import InputError, MissingWeightsError
 from graphcontext.generate import seq2seq_model
 from graphcontext.generate.seq2seq_model import Decoding, Seq2SeqModel, load
-from tests.generate.tiny_seq2seq import save_tiny_bart, save_tiny_t5
+from tests.tiny_models import save_tiny_bart, save_tiny_t5
 
 TEXTS = ["list the ports", "", "how do i list open ports", "the answer is here"]
 SHORT = Decoding(16, 6)
@@ -163,7 +163,7 @@ def test_a_layer_that_is_missing_is_an_error_not_random(folder):
 
 
 def test_what_is_no_encoder_decoder_is_named(tmp_path):
-    from tests.generate.conftest import save_tiny_llama
+    from tests.tiny_models import save_tiny_llama
 
     with pytest.raises(InputError, match="holds a llama; expected one with encoder and decoder"):
         loaded(save_tiny_llama(tmp_path / "llama"))
