@@ -5,34 +5,44 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from graphcontext.component import instantiate
 from graphcontext.data.card import escaped
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.table import page
 from graphcontext.table.cells import Made
-from graphcontext.table.expand import Request
+from graphcontext.table.expand import Request, compose_cached, dataset_cell
 from graphcontext.table.lines import declare
 from graphcontext.table.render import markdown_table
 
-VIEW = {"settings": ...}
-ABSENT = "not run (nothing is trained here yet)"
+VIEW = {"settings": ..., "training": None}
 
 
 def make(wish: Request, config_dir: str | None, root: Path, quiet: bool) -> Made:
     """Write one line per setting of ``view.settings``: label, the paper's value, ours at the paper's and this scale.
 
-    A setting names the ``key`` in the composed config of the table's first row; one without a key says why in
-    ``ours``. Nothing is run.
+    A setting names the ``key`` in the composed config of the table's first row, or with ``of: training`` in that of
+    the training experiment ``view.training`` on the same data and model. Nothing is run.
     """
     view = wish.spec.viewed()
     lines = declare(wish, config_dir, root)
     used, paper, scale = lines.lines[0].cell.composed.config, lines.lines[0].paper.config, lines.scale
+    configs = {"run": (paper, used)}
+    if view["training"]:
+        cell = lines.lines[0].cell
+        tuned = [*cell.row.overrides, f"llm.adapter={view['training']}"]
+        base = [f"experiment={cell.row.experiment}", *dataset_cell(cell.column)]
+        asked = (["scale=paper"], wish.overrides)
+        runs = [compose_cached(given, [*base, *tuned], config_dir, lenient=True, root=root) for given in asked]
+        configs["training"] = tuple(_training(run.config) for run in runs)
     heads = ["setting", "paper", "scale=paper"] + ([f"scale={scale}"] if scale != "paper" else []) + ["key"]
     rows, data = [], []
     for setting in view["settings"]:
         known = _setting(wish.spec.name, setting)
-        ours, here = (_value(config, known["key"], wish.spec.name) for config in (paper, used))
-        ours, here = (known["ours"] or ABSENT,) * 2 if known["key"] is None else (ours, here)
-        shown = [known["label"], known["paper"], ours] + ([here] if scale != "paper" else []) + [known["key"] or "–"]
+        if known["of"] not in configs:
+            hint = did_you_mean(str(known["of"]), configs)
+            raise InputError(f"table {wish.spec.name}: view.settings: of: {known['of']}{hint}")
+        ours, here = (_value(config, known["key"], wish.spec.name) for config in configs[known["of"]])
+        shown = [known["label"], known["paper"], ours] + ([here] if scale != "paper" else []) + [known["key"]]
         rows.append([escaped(str(value)) for value in shown])
         data.append(
             {
@@ -54,17 +64,24 @@ def make(wish: Request, config_dir: str | None, root: Path, quiet: bool) -> Made
 
 
 def _setting(table: str, given: dict[str, Any]) -> dict[str, Any]:
-    known = {"label": None, "key": None, "paper": "not stated", "ours": None}
+    known = {"label": None, "key": None, "paper": "not stated", "of": "run"}
     for key in given:
         if key not in known:
             raise InputError(f"table {table}: view.settings: no such key {key!r}{did_you_mean(key, known)}")
+    if not given.get("key"):
+        raise InputError(f"table {table}: view.settings: {given.get('label')} names no key")
     return {**known, **given}
 
 
-def _value(config: dict[str, Any], key: str | None, table: str) -> Any:
+def _training(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the config of the training whose result a run takes."""
+    return instantiate(config["roles"]["answer"]["adapter"]).compose()
+
+
+def _value(config: dict[str, Any], key: str, table: str) -> Any:
     """Return the value at a dotted key, by its model or class where it is a component."""
     node: Any = config
-    for part in key.split(".") if key else ():
+    for part in key.split("."):
         if not isinstance(node, dict) or part not in node:
             hint = did_you_mean(part, node) if isinstance(node, dict) else ""
             raise InputError(f"table {table}: view.settings: the config has no {key}{hint}")
