@@ -163,11 +163,23 @@ def prepare(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
 
 
 def plan(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
-    """``plan [PAPER/ID]``: what it would cost."""
-    from graphcontext.plan import estimate, text
-    from graphcontext.table.expand import configs
+    """``plan [PAPER/ID]``: what it would cost; ``plan experiment=gcg/sft``: what a training would."""
+    from graphcontext import plan as costs
+    from graphcontext.table.expand import compose_cached, configs
+    from graphcontext.train import cost
+    from graphcontext.train.command import with_trainer
 
-    print(text(estimate(configs(names, overrides, flags.config_dir))))
+    if not names and _of_train(overrides, flags.config_dir):
+        composed = compose_cached(with_trainer(overrides), (), flags.config_dir, primary="train")
+        planned = cost.training_cost(str(composed.choices.get("experiment")), composed.config)
+        print(cost.text([planned]))
+        if not planned.fits:
+            raise InputError(cost.too_large(planned))
+        return 0
+    runs = configs(names, overrides, flags.config_dir)
+    print(costs.text(costs.estimate(runs)))
+    for planned in costs.training_costs(runs):
+        print(f"\n{cost.text([planned])}")
     return 0
 
 
@@ -215,6 +227,16 @@ def list(names: Words, overrides: Words, flags: argparse.Namespace) -> int:  # t
     found: Any = options(_one_name("list", names, "GROUP"), flags.config_dir) if names else None
     print("\n".join(found if found is not None else groups(flags.config_dir)))
     return 0
+
+
+def _of_train(overrides: Words, config_dir: str | None) -> bool:
+    """Tell whether overrides are of a training: they choose a group of ``train``, or an experiment that trains."""
+    from graphcontext.conf_tree import TRAIN_GROUPS, trains
+
+    pairs = [text.partition("=") for text in overrides]
+    if any(key.partition(".")[0] in TRAIN_GROUPS for key, _, _ in pairs):
+        return True
+    return any(key == "experiment" and trains(value, config_dir) for key, _, value in pairs)
 
 
 def _one_name(verb: str, names: Words, what: str) -> str:

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphcontext.component import components
+from graphcontext.component import components, instantiate, used
 from graphcontext.config import Composed
-from graphcontext.errors import InputError
+from graphcontext.errors import InputError, MissingDataError
 from graphcontext.models import has_gpu, is_available
 from graphcontext.pipeline import corpus_key, keys
-from graphcontext.prepare import missing_adapters, needed_models
+from graphcontext.prepare import missing_adapters, needed_models, untrained
+from graphcontext.train.cost import TrainingCost, training_cost
+from graphcontext.train.trained import TARGET, TrainedAdapter
 
 BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "4bit": 0.55, "8bit": 1.05}
 TOKENS_PER_WORD = 1.6  # English forum text with code, by a BPE tokenizer
@@ -70,12 +72,12 @@ def size(config: dict[str, Any], root: Path | str = ".") -> Size:
     """Return a data set's size: counts from the store where it was read, else its assumptions."""
     dataset = config["dataset"]
     limit = dataset.get("limit")
-    card = _card(config, Path(root))
-    if card is not None:
-        words = card["words"]
-        n = card["scored_candidates"]
+    read = card(config, Path(root))
+    if read is not None:
+        words = read["words"]
+        n = read["scored_candidates"]
         found = Size(
-            card["pool"],
+            read["pool"],
             n,
             words["scored questions"]["mean"] * TOKENS_PER_WORD,
             _words_per_answer(words) * TOKENS_PER_WORD,
@@ -97,7 +99,8 @@ def _words_per_answer(words: dict[str, Any]) -> float:
     return words["pool accepted answers"]["mean"]
 
 
-def _card(config: dict[str, Any], root: Path) -> dict[str, Any] | None:
+def card(config: dict[str, Any], root: Path) -> dict[str, Any] | None:
+    """Return the card of a config's data set, None where it was not read yet."""
     try:
         path = root / "store" / "corpus" / corpus_key(config) / "card.json"
     except InputError:
@@ -134,8 +137,27 @@ def cost(label: str, config: dict[str, Any], root: Path | str = ".") -> Cost:
         device=device,
         missing=missing,
         assumed=not known.known,
-        untrained=tuple(missing_adapters(config)),
+        untrained=(*missing_adapters(config), *(a.experiment for a in trainings(config, root))),
     )
+
+
+def trainings(config: dict[str, Any], root: Path | str = ".") -> list[TrainedAdapter]:
+    """Return the trainings that a run of this config waits for; all it names where the data is not here yet."""
+    try:
+        return untrained(config, root)
+    except MissingDataError:  # no key, so nothing to look for
+        nodes = {json.dumps(n, sort_keys=True): n for n in used(config) if n["_target_"] == TARGET}
+        return [instantiate(node, "llm.adapter") for node in nodes.values()]
+
+
+def training_costs(runs: list[tuple[str, Composed]], root: Path | str = ".") -> list[TrainingCost]:
+    """Estimate each training that some of these runs wait for, once."""
+    found = {tuple(a.words): a for _, composed in runs for a in trainings(composed.config, root)}
+    costs = []
+    for adapter in found.values():
+        config = adapter.compose()
+        costs.append(training_cost(f"{adapter.experiment} on {config['dataset'].get('name')}", config, root))
+    return costs
 
 
 def _key(config: dict[str, Any]) -> str:
@@ -147,7 +169,7 @@ def _key(config: dict[str, Any]) -> str:
 
 def _llm_work(config: dict[str, Any], known: Size) -> Iterator[tuple[dict[str, Any], int, float, float]]:
     """Yield (llm node, calls, prompt tokens and new tokens a call) of each stage that asks an LLM."""
-    shown = _context_tokens(config, known)
+    shown = context_tokens(config, known)
     for stage in ("retriever", "enhancer", "generator"):
         for holder in components(config[stage]):
             node = holder.get("llm")
@@ -161,7 +183,8 @@ def _llm_work(config: dict[str, Any], known: Size) -> Iterator[tuple[dict[str, A
                 yield node, n, PROMPT_TOKENS + known.tokens_per_question + known.tokens_per_answer, new
 
 
-def _context_tokens(config: dict[str, Any], known: Size) -> float:
+def context_tokens(config: dict[str, Any], known: Size) -> float:
+    """Return the tokens of a packed context."""
     per_passage = known.tokens_per_question + known.tokens_per_answer
     wanted = config["retriever"].get("top_k", 0) * per_passage
     budget = config["packing"].get("max_tokens")

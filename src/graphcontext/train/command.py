@@ -21,17 +21,21 @@ def check_extra() -> None:
             raise InputError(f"train needs the package {package}: pip install 'graphcontext[train]'")
 
 
+def with_trainer(overrides: list[str]) -> list[str]:
+    """Return a training's words, with the GPU where there is one and no trainer is named."""
+    if any(word.startswith("trainer=") for word in overrides) or not has_gpu():
+        return list(overrides)
+    print("trainer=gpu: there is a GPU and no trainer= was given", file=sys.stderr)
+    return [*overrides, "trainer=gpu"]
+
+
 def train(overrides: list[str], config_dir: str | None, root: Path, quiet: bool) -> Any:
     """Compose a training and do it; where no trainer is named, the GPU is taken if there is one.
 
     Returns:
         A :class:`graphcontext.train.fit.Trained`.
     """
-    words = list(overrides)
-    if not any(word.startswith("trainer=") for word in words) and has_gpu():
-        words.append("trainer=gpu")
-        print("trainer=gpu: there is a GPU and no trainer= was given", file=sys.stderr)
-    composed = compose(words, (), config_dir, primary="train")
+    composed = compose(with_trainer(overrides), (), config_dir, primary="train")
     check_extra()
     from graphcontext.train.fit import train as fit
 

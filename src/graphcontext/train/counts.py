@@ -1,0 +1,76 @@
+"""How many training examples there are and how long, before any is made: by the data set's card, else assumed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from graphcontext.train.outline import Counts
+
+TAIL = 3  # the longest example by the mean one, where nothing was counted: assumed
+
+
+def counts_of(config: Mapping[str, Any], root: Path | str = ".") -> Counts:
+    """Return counts for a training that has not read its data.
+
+    The training side's own card is used where it was read, else nine tenths of the pool that a run read or that
+    the data set's YAML assumes: the last tenth is held out.
+
+    Args:
+        config: resolved, composed with ``primary="train"``.
+        root: the working folder, which holds ``store/``.
+    """
+    from graphcontext import plan
+    from graphcontext.train.key import side_of
+
+    trainer = config["trainer"]
+    side = side_of(dict(config), "train")
+    found, said = plan.size(side, root), ""
+    if not found.known:
+        scored = {**side, "split": "test", "dataset": {**side["dataset"], "side": "test", "limit": None}}
+        found = plan.size(scored, root)
+        said = "examples: nine tenths of the pool" if found.known else "examples: assumed in the data set's YAML"
+        found = replace(found, n_questions=_at_most(trainer["pairs"], found.n_pool * 9 // 10))
+        side = scored
+    held_out = _at_most(trainer["held_out"], math.ceil(found.n_pool / 10))
+    most = min(trainer["max_tokens"], _window(config) or trainer["max_tokens"])
+    if trainer["data"] == "text":
+        tokens = 0.9 * found.n_pool * (found.tokens_per_question + found.tokens_per_answer)
+        blocks = max(1, math.ceil(tokens / most))
+        return Counts(blocks, max(1, blocks // 9), 0.0, float(min(most, tokens)), most, most, said)
+    prompt = plan.PROMPT_TOKENS + found.tokens_per_question + plan.context_tokens(side, found)
+    prompt = min(prompt, most / 2)
+    answer = min(found.tokens_per_answer, most - prompt)
+    longest, learnt = _longest(side, root, prompt, answer, most)
+    said += (
+        f", the longest taken for {TAIL} times the mean" if said and plan.card(dict(side), Path(root)) is None else ""
+    )
+    return Counts(found.n_questions, held_out, prompt, answer, longest, learnt, said)
+
+
+def _at_most(limit: int | None, n: int) -> int:
+    return n if limit is None else min(limit, n)
+
+
+def _window(config: Mapping[str, Any]) -> int | None:
+    from graphcontext.train.key import base
+
+    return base(dict(config)).get("context_window")
+
+
+def _longest(side: Mapping[str, Any], root: Path | str, prompt: float, answer: float, most: int) -> tuple[int, int]:
+    """Return tokens of the longest example and of the longest answer, by the card or ``TAIL`` times the mean."""
+    from graphcontext import plan
+
+    card = plan.card(dict(side), Path(root))
+    words = {} if card is None else card["words"]
+    kinds = [k for k in ("pool", "scored") if {f"{k} questions", f"{k} accepted answers"} <= set(words)]
+    if not kinds:
+        return math.ceil(min(most, TAIL * (prompt + answer))), math.ceil(min(most, TAIL * answer))
+    question = max(words[f"{kind} questions"]["max"] - words[f"{kind} questions"]["mean"] for kind in kinds)
+    answer = max(words[f"{kind} accepted answers"]["max"] for kind in kinds) * plan.TOKENS_PER_WORD
+    longest = prompt + question * plan.TOKENS_PER_WORD + answer
+    return math.ceil(min(most, longest)), math.ceil(min(most, answer))
