@@ -31,6 +31,7 @@ run() { # bench, arguments …
     run rouge
     run read_dump --megabytes 500
     run generation
+    run training_memory
     run finished_table --folder "$folder"
 } >"$out.part"
 cat -s "$out.part" >"$out"
