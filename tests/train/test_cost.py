@@ -11,6 +11,8 @@ import pytest
 from graphcontext.errors import InputError
 from graphcontext.train import cost, outline
 from graphcontext.train.cost import TrainingCost, text, too_large, would_fit
+from graphcontext.train.counts import counted
+from graphcontext.train.examples import IGNORED, Example, Examples
 from graphcontext.train.gpus import GPUS, free_memory_gib, gpu
 from graphcontext.train.memory import GIB, NF4, Place, block, memory
 from graphcontext.train.outline import Counts, Plan
@@ -57,7 +59,7 @@ def test_published_sizes_from_the_figures_of_a_yaml() -> None:
     assert (bart_large.family, bart_large.tied, bart_large.known) == ("bart", True, None)
     other = from_figures({"parameters": 13_000_000_000, "plan": {"layers": 40, **sizes}})  # of another architecture
     assert parameters(other) == 13_000_000_000
-    with pytest.raises(InputError, match=r"llm x is not on this machine, and its YAML lacks plan\.hidden"):
+    with pytest.raises(InputError, match=r"llm x: no config\.json .* is here, and its YAML lacks plan\.hidden"):
         from_figures({"model": "x", "plan": {"layers": 40}})
 
 
@@ -258,9 +260,15 @@ def test_a_training_too_large_is_refused_in_one_line(monkeypatch: pytest.MonkeyP
     assert "(2 processes of activations" in too_large(made_up(processes=2))
     monkeypatch.setattr(cost, "training_cost", lambda *_, **__: made_up())
     with pytest.raises(InputError, match=r"needs 2\.8 GiB"):
-        cost.refuse({}, COUNTS)
+        cost.refuse({"trainer": {}}, COUNTS)
     monkeypatch.setattr(cost, "training_cost", lambda *_, **__: made_up(free=None))  # not known: not refused
-    cost.refuse({}, COUNTS)
+    cost.refuse({"trainer": {}}, COUNTS)
+
+    def unknown(*_: Any, **__: Any) -> None:
+        from_figures({})
+
+    monkeypatch.setattr(cost, "training_cost", unknown)
+    cost.refuse({"trainer": {}}, COUNTS)
 
 
 def test_text_is_a_table() -> None:
@@ -293,6 +301,16 @@ def test_free_memory_is_the_machines_or_the_cgroups(tmp_path: Path) -> None:
     (job.parent / "memory.max").write_text(f"{4 * 2**30}\n")
     (job.parent / "memory.stat").write_text(f"anon {2**30}\nfile {2**31}\n")
     assert free_memory_gib(tmp_path) == 3
+
+
+def test_counts_of_examples_that_are_made() -> None:
+    # prompts of 6 and 2 tokens, answers of 4 and 3; the longest has 10, and its batch learns from position 6 on
+    examples = [Example("a", (1,) * 10, (IGNORED,) * 6 + (1,) * 4), Example("b", (1,) * 5, (IGNORED,) * 2 + (1,) * 3)]
+    found = counted(Examples(examples), Examples(examples[:1]))
+    # with b, which is half as long, in its batch, it has logits from position 2 on
+    assert found == Counts(pairs=2, held_out=1, prompt=4.0, answer=3.5, longest=10, learnt=8)
+    pairs = [Example("a", (1,) * 6, (1,) * 4), Example("b", (1,) * 2, (1,) * 3)]
+    assert counted(Examples(pairs), Examples(), separate=True) == Counts(2, 0, 4.0, 3.5, 6, 4)
 
 
 def test_gpus_by_name() -> None:

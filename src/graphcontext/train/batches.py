@@ -14,14 +14,16 @@ from typing import Any
 
 from graphcontext.train.examples import IGNORED, Example
 
-WINDOW = 50  # global batches among which examples are sorted by length
+WINDOW = 50  # most global batches among which examples are sorted by length
+PARTS = 4  # least windows of an epoch: sorted as a whole, small data would give the same batches in every epoch
 
 
 def plan_epoch(lengths: Sequence[int], batch_size: int, seed: int, epoch: int, bucket: bool) -> list[list[int]]:
     """Return the global batches of one epoch: every example once, the last batch may be smaller.
 
-    Examples are shuffled; with ``bucket`` those of a window of 50 batches are sorted by length, cut into batches,
-    and the batches shuffled, so that a batch holds examples of like length in a random order of steps.
+    Examples are shuffled; with ``bucket`` those of a window (50 batches, or a quarter of the epoch where that is less)
+    are sorted by length, cut into batches, and the batches shuffled, so that a batch holds examples of like length in
+    a random order of steps, and others in each epoch.
 
     Args:
         lengths: tokens of each example.
@@ -34,7 +36,7 @@ def plan_epoch(lengths: Sequence[int], batch_size: int, seed: int, epoch: int, b
     order = list(range(len(lengths)))
     draw.shuffle(order)
     if bucket:
-        size = WINDOW * batch_size
+        size = batch_size * max(1, min(WINDOW, len(order) // batch_size // PARTS))
         windows = [order[start : start + size] for start in range(0, len(order), size)]
         order = [i for window in windows for i in sorted(window, key=lambda i: -lengths[i])]
     batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
