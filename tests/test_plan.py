@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from graphcontext import api, plan
+from graphcontext.cli import main
+from graphcontext.config import compose
 from graphcontext.plan import Cost, cost, estimate, memory_gib, text, weights_gib
 from graphcontext.runs import Run
 from graphcontext.table.expand import configs
+from graphcontext.train.counts import counts_of
 
 CONF = str(Path(__file__).parent / "table" / "conf")
 LLAMA = {
@@ -66,6 +69,45 @@ def test_equal_runs_count_once_and_counts_replace_assumptions() -> None:
         plan.size(api.compose("experiment=tests/extract", "dataset.limit=1000", config_dir=CONF).config).n_questions
         < 50
     )
+
+
+def test_a_training_is_planned(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphcontext.train.cost.hours", lambda *_: (0.5, "speed: assumed"))
+    words = ["experiment=gcg/sft", "llm=llama2_13b", "scale=paper", "dataset=askubuntu", "trainer.epochs=1"]
+    assert main(["plan", *words, "adapter.rank=8", "trainer.gpu=H200"]) == 0
+    said = capsys.readouterr().out
+    # rank 8: 8 · 40 · (4 · 2 · 5120 + 3 · (5120 + 13824)); pairs: nine tenths of 15000
+    assert "trained 31,293,440 (0.24%)" in said and "examples      13,500 and 100 held out" in said
+    # prompt 60 + 220 tokens, answer 230: 13500 / 16 steps
+    assert "mean 510 tokens, longest 1530" in said and "steps         844, " in said
+    assert "hours         0.50 on H200" in said and "examples: assumed in the data set's YAML" in said
+    assert main(["plan", *words, "trainer.gpu=T4"]) == 2
+    told = capsys.readouterr()
+    assert "does not fit  would fit: " in told.out and "14.5 GiB are free on T4; would fit: " in told.err
+    assert main(["plan", "trainer.gpu=T5"]) == 2
+    assert "trainer.gpu=T5 (allowed: A100-40GB" in capsys.readouterr().err
+
+
+def test_a_table_says_what_its_adapters_take(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "gcg/t3", "table.rows=graph_gen,graph_gen_sft", "scale=sample"]) == 0
+    runs, training = capsys.readouterr().out.split("\n\n")
+    assert "to be trained first: adapter gcg/sft, for 1 of these runs" in runs
+    assert training.startswith("training      gcg/sft on cqa_sample: lora on smollm2\n")
+    assert "trained 4,884,480" in training
+
+
+def test_pairs_are_counted_where_the_data_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = api.compose("experiment=gcg/zero_shot", "generator=none", "metric=[]")
+    api.run("experiment=gcg/zero_shot", "generator=none", "retriever=bm25", "dataset.limit=2")
+    assert plan.card(config.config, Path(".")) is not None
+    training = compose(["experiment=gcg/sft", "trainer.max_tokens=512"], primary="train").config
+    found = counts_of(training)
+    assert found.known == "examples: nine tenths of the pool" and found.pairs > 50 and 100 < found.longest <= 512
+    few = compose(["experiment=gcg/sft", "trainer.pairs=5", "trainer.held_out=3"], primary="train").config
+    assert (counts_of(few).pairs, counts_of(few).held_out) == (5, 3)
+    text_alone = compose(["experiment=gcg/sft", "trainer.data=text", "trainer.max_tokens=64"], primary="train").config
+    blocks = counts_of(text_alone)
+    assert blocks.answer == blocks.longest == blocks.learnt == 64 and blocks.pairs > found.pairs
 
 
 def test_nothing_to_run_is_said() -> None:

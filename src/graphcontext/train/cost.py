@@ -14,7 +14,7 @@ from typing import Any
 from graphcontext.errors import InputError
 from graphcontext.train.gpus import GPUS, free_gpu_gib
 from graphcontext.train.outline import ASSUMED_GPU, Counts, Plan, plan_of
-from graphcontext.train.shape import Adapter, parameters, trainable
+from graphcontext.train.shape import Adapter, UnknownShape, parameters, trainable
 from graphcontext.train.speed import hours, steps
 
 NEAR = 0.9  # of what is free may be planned: estimates are that near at best
@@ -141,7 +141,9 @@ def _changes(plan: Plan, several: bool) -> Iterator[tuple[str, Plan]]:
 
 
 def refuse(config: Mapping[str, Any], counts: Counts) -> None:
-    """Refuse a training that cannot fit, before its weights are loaded.
+    """Refuse a training that cannot fit here, before its weights are loaded.
+
+    What a model of an unknown architecture takes is not known: it is not refused.
 
     Args:
         config: resolved, composed with ``primary="train"``.
@@ -150,7 +152,11 @@ def refuse(config: Mapping[str, Any], counts: Counts) -> None:
     Raises:
         InputError: what it needs by part, what there is, and what would fit.
     """
-    found = training_cost("training", config, counts=counts)
+    here = {**config, "trainer": {**config["trainer"], "gpu": None}}
+    try:
+        found = training_cost("training", here, counts=counts)
+    except UnknownShape:
+        return
     if not found.fits:
         raise InputError(too_large(found))
 

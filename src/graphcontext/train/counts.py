@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from graphcontext.train.examples import IGNORED, Examples
 from graphcontext.train.outline import Counts
 
 TAIL = 3  # the longest example by the mean one, where nothing was counted: assumed
@@ -45,10 +46,27 @@ def counts_of(config: Mapping[str, Any], root: Path | str = ".") -> Counts:
     prompt = min(prompt, most / 2)
     answer = min(found.tokens_per_answer, most - prompt)
     longest, learnt = _longest(side, root, prompt, answer, most)
-    said += (
-        f", the longest taken for {TAIL} times the mean" if said and plan.card(dict(side), Path(root)) is None else ""
-    )
+    if said and plan.card(dict(side), Path(root)) is None:
+        said += f", the longest taken for {TAIL} times the mean"
     return Counts(found.n_questions, held_out, prompt, answer, longest, learnt, said)
+
+
+def counted(train: Examples, held_out: Examples, separate: bool = False) -> Counts:
+    """Return the counts of examples that are made; there is one or more on the training side.
+
+    Args:
+        train, held_out: examples of both sides.
+        separate: labels are a sequence of their own: those of an encoder–decoder.
+    """
+    learnt = [sum(label != IGNORED for label in e.labels) for e in train.examples]
+    inputs = [len(e.inputs) for e in train.examples]
+    longest, answer = max(e.length for e in train.examples), sum(learnt) / len(learnt)
+    prompt = sum(inputs) / len(inputs)
+    if separate:
+        return Counts(len(learnt), len(held_out.examples), prompt, answer, longest, max(learnt))
+    # a batch has logits wherever one of its rows learns: from its shortest prompt to its end
+    ends = [longest - (n - own) for n, own in zip(inputs, learnt, strict=True) if 2 * n >= longest]
+    return Counts(len(learnt), len(held_out.examples), prompt - answer, answer, longest, max(ends))
 
 
 def _at_most(limit: int | None, n: int) -> int:

@@ -24,6 +24,8 @@ from graphcontext.train.base import Base, read_base
 from graphcontext.train.batches import Collate, Course, Deal, Learnt, RankBatches, held_out_batches
 from graphcontext.train.checkpoint import Position
 from graphcontext.train.checkpoint import read as read_checkpoint
+from graphcontext.train.cost import refuse
+from graphcontext.train.counts import counted
 from graphcontext.train.examples import Examples
 from graphcontext.train.pairs import made_from, read_pairs, read_texts
 from graphcontext.train.report import Bar, Wandb
@@ -164,6 +166,7 @@ def _train(
     sides = {side: base.encode(found, settings) for side, found in read.items()}
     if not sides["train"].examples:
         raise InputError(f"nothing to train on: {sides['train'].described('train')}")
+    refuse(config, counted(sides["train"], sides["validation"], base.is_seq2seq))
     said = [found.described(side) for side, found in sides.items()]
     artefact.begin(inputs)
     facts = fit(config, settings, base, sides, artefact, quiet, name, said)

@@ -14,7 +14,12 @@ from graphcontext import models
 from graphcontext.errors import InputError, did_you_mean
 
 FIGURES = ("layers", "hidden", "intermediate", "heads", "kv_heads", "head_dim", "vocabulary")  # of a YAML's ``plan:``
+UNGATED = ("gpt_neox", "phi")  # decoders without a gate in their feed-forward part
 RELATIVE_BUCKETS = 32  # of T5's attention bias
+
+
+class UnknownShape(InputError):
+    """Neither ``config.json`` nor the llm's YAML says what the model's layers are."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ def shape_of(node: Mapping[str, Any]) -> Shape:
     """Return the shape of an llm node's model: of its ``config.json`` where it is here, else of the YAML's figures.
 
     Raises:
-        InputError: the model is not here and its YAML lacks a figure.
+        UnknownShape: the model is not here, or of an unknown kind, and its YAML lacks a figure.
     """
     name, revision = node.get("model"), node.get("revision")
     if isinstance(name, str) and models.is_available(name, revision):
@@ -89,7 +94,10 @@ def shape_of(node: Mapping[str, Any]) -> Shape:
 
 
 def from_config(config: Mapping[str, Any]) -> Shape | None:
-    """Return the shape that a ``config.json`` describes, None where it is of a family that has no formula here."""
+    """Return the shape that a ``config.json`` describes, None where it names its sizes in another way.
+
+    A decoder that is no Llama but names its sizes as one (Mistral, Qwen) is taken for one: its biases are left out.
+    """
     kind = config.get("model_type")
     stored = str(config.get("dtype") or config.get("torch_dtype") or "float32")
     vocabulary, tied = config.get("vocab_size", 0), config.get("tie_word_embeddings", kind in ("t5", "bart"))
@@ -104,12 +112,12 @@ def from_config(config: Mapping[str, Any]) -> Shape | None:
         rows = config["max_position_embeddings"] + 2
         layers = (config["decoder_layers"], config["encoder_layers"])
         return Shape("bart", *layers, *sizes, tied, False, rows, None, stored)
-    if kind in ("llama", "mistral"):
+    if {"hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"} <= set(config):
         width, heads = config["hidden_size"], config["num_attention_heads"]
         kv_heads = config.get("num_key_value_heads") or heads
         head_dim = config.get("head_dim") or width // heads
         sizes = (width, config["intermediate_size"], heads, kv_heads, head_dim, vocabulary)
-        return Shape("llama", config["num_hidden_layers"], 0, *sizes, tied, True, stored=stored)
+        return Shape("llama", config["num_hidden_layers"], 0, *sizes, tied, kind not in UNGATED, stored=stored)
     return None
 
 
@@ -117,13 +125,13 @@ def from_figures(node: Mapping[str, Any]) -> Shape:
     """Return the shape by the ``plan:`` of an llm's YAML; of the families it may be, the one nearest to ``parameters``.
 
     Raises:
-        InputError: a figure is missing.
+        UnknownShape: a figure is missing.
     """
     plan = node.get("plan") or {}
     missing = [name for name in FIGURES if not plan.get(name)]
     if missing:
-        where = f"llm {node.get('model')} is not on this machine, and its YAML lacks plan.{missing[0]}"
-        raise InputError(f"{where}: what it takes to train it cannot be planned")
+        where = f"llm {node.get('model')}: no config.json of a known kind is here, and its YAML lacks plan.{missing[0]}"
+        raise UnknownShape(f"{where}: what it takes to train it cannot be planned")
     sizes = {name: plan[name] for name in FIGURES}
     stated, encoder = node.get("parameters"), plan.get("encoder_layers", 0)
     families = ("t5", "bart") if encoder else ("llama",)
