@@ -34,7 +34,7 @@ def start(argv: list[str], cwd: str, env: dict[str, str], log: str, blow: list[A
         if blow is not None:
             await_blow(*blow)
         code = main(argv)
-    except BaseException:
+    except BaseException:  # noqa: BLE001  # a child must never go on as the server
         import traceback
 
         traceback.print_exc()
@@ -81,7 +81,7 @@ def poll(pid: int) -> int | None:
 def main() -> None:
     """Import, say so, and follow what stdin says until it ends."""
     import bitsandbytes  # noqa: F401
-    import matplotlib.backends.backend_agg
+    import matplotlib.backends.backend_agg  # noqa: F401
     import peft  # noqa: F401
     import torch
     import transformers.models.llama.modeling_llama  # noqa: F401

@@ -86,6 +86,9 @@ def restore(network: Any, state: dict[str, dict[str, Any]], optimizer: Any | Non
     if set(weights) != set(state):
         odd = sorted(set(weights) ^ set(state))
         raise RunError(f"the checkpoint is of another model: {len(odd)} weights differ, such as {odd[0]}")
+    odd = [name for name, weight in weights.items() if weight.shape != state[name]["weight"].shape]
+    if odd:
+        raise RunError(f"the checkpoint is of another model: {len(odd)} weights have other shapes, such as {odd[0]}")
     with torch.no_grad():
         for name, weight in weights.items():
             weight.copy_(_like(weight, state[name]["weight"]))

@@ -91,9 +91,7 @@ def causal(pairs: Iterable[Pair], model: Any, system_role: bool, max_tokens: int
         loss_on: ``answer`` or ``all``.
     """
     found = Examples()
-    eos = model.tokenizer.eos_token_id
-    if eos is None:
-        raise InputError(f"model folder {model.folder}: its tokenizer has no end-of-sequence token to learn")
+    eos = _end(model)
     for pair in pairs:
         if pair.reason:
             found.skipped[pair.reason] += 1
@@ -114,20 +112,23 @@ def causal(pairs: Iterable[Pair], model: Any, system_role: bool, max_tokens: int
 def seq2seq(pairs: Iterable[Pair], model: Any, max_tokens: int) -> Examples:
     """Encode pairs for an encoder–decoder: messages joined by blank lines → the answer, each at most ``max_tokens``.
 
+    Both have the special tokens of the model's own tokenizer (BART's answers begin with ``<s>``, as it was pretrained
+    and as it generates). An answer that is cut has no end.
+
     Args:
         pairs: to encode.
         model: :class:`graphcontext.generate.seq2seq_model.Seq2SeqModel`.
         max_tokens: of the source, and of the target; what is beyond is cut.
     """
-    found = Examples()
-    eos = model.tokenizer.eos_token_id
+    found, eos = Examples(), _end(model)
     for pair in pairs:
         if pair.reason:
             found.skipped[pair.reason] += 1
             continue
         source = model.tokenizer(source_text(pair.messages), truncation=True, max_length=max_tokens)["input_ids"]
         whole = model.tokenizer(source_text(pair.messages), truncation=False, verbose=False)["input_ids"]
-        target = [*model.tokenizer(text_target=pair.answer, add_special_tokens=False)["input_ids"], eos]
+        target = list(model.tokenizer(text_target=pair.answer, truncation=False, verbose=False)["input_ids"])
+        target += [eos] if target[-1:] != [eos] else []
         found.cut += len(whole) > len(source) or len(target) > max_tokens
         found.examples.append(Example(pair.id, tuple(source), tuple(target[:max_tokens])))
     return found
@@ -143,7 +144,7 @@ def packed(texts: Iterable[tuple[str, str]], model: Any, max_tokens: int) -> Exa
         model: a causal model's tokenizer, as of :func:`causal`.
         max_tokens: of a block.
     """
-    found = Examples()
+    found, eos = Examples(), _end(model)
     stream: list[int] = []
     opening = [model.tokenizer.bos_token_id] if model.adds_bos else []
     n = 0
@@ -152,7 +153,7 @@ def packed(texts: Iterable[tuple[str, str]], model: Any, max_tokens: int) -> Exa
             found.skipped["empty text"] += 1
             continue
         ids = model.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        stream += [*opening, *ids, model.tokenizer.eos_token_id]
+        stream += [*opening, *ids, eos]
         while len(stream) >= max_tokens:
             block, stream = tuple(stream[:max_tokens]), stream[max_tokens:]
             found.examples.append(Example(f"block{n}-{name}", block, block))
@@ -160,3 +161,11 @@ def packed(texts: Iterable[tuple[str, str]], model: Any, max_tokens: int) -> Exa
     if len(stream) > 1:
         found.examples.append(Example(f"block{n}", tuple(stream), tuple(stream)))
     return found
+
+
+def _end(model: Any) -> int:
+    """Return the id of the token that ends a text."""
+    eos = model.tokenizer.eos_token_id
+    if eos is None:
+        raise InputError(f"model folder {model.folder}: its tokenizer has no end-of-sequence token to learn")
+    return int(eos)

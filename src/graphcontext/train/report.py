@@ -61,7 +61,8 @@ def plot(path: Path, rows: Sequence[dict[str, Any]], title: str, best_step: int 
     axes.set_ylabel("loss (nats a token)")
     axes.set_title(title, fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8)
+    if trained or held:
+        axes.legend(frameon=False, fontsize=8)
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=150, metadata={"Software": None})
     write_atomic(path, stream.getvalue())

@@ -129,7 +129,7 @@ class TrainerSettings:
 
     def rate(self, step: int, total: int) -> float:
         """Return the learning rate of optimiser step ``step`` (from 0) of ``total``."""
-        warm = self.warmup if self.warmup >= 1 else math.ceil(self.warmup * total)
+        warm = math.ceil(self.warmup if self.warmup >= 1 else self.warmup * total)
         if step < warm:
             return self.learning_rate * (step + 1) / warm
         done = (step - warm) / max(1.0, total - warm)

@@ -1,0 +1,115 @@
+"""What a training shows: a CSV, a picture, a line in a log, wandb where it is wanted."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+import types
+
+import pytest
+
+from graphcontext.errors import InputError
+from graphcontext.train import report
+from graphcontext.train.report import COLUMNS, Bar, Wandb, plot, running_mean, write_csv
+
+ROWS = [
+    {"step": 0, "epoch": 0.0, "held_out_loss": 2.5, "seconds": 0.1},
+    {"step": 1, "epoch": 0.5, "loss": 1.23456789, "learning_rate": 1e-5, "gradient_norm": 3.0, "target_tokens": 7},
+]
+
+
+def test_the_csv_has_a_line_a_step_and_blanks_where_nothing_was_measured(tmp_path):
+    write_csv(tmp_path / "m.csv", ROWS)
+    with (tmp_path / "m.csv").open() as stream:
+        first, second = csv.DictReader(stream)
+    assert tuple(first) == COLUMNS and first["loss"] == "" and first["held_out_loss"] == "2.5"
+    assert (second["loss"], second["learning_rate"], second["target_tokens"]) == ("1.23457", "1e-05", "7")
+
+
+@pytest.mark.parametrize("rows", [ROWS, ROWS[:1], ROWS[1:], ROWS * 30])
+def test_the_picture_is_drawn_of_whatever_there_is_and_the_same_each_time(tmp_path, rows):
+    for name in ("a.png", "b.png"):
+        plot(tmp_path / name, rows, "lora on a model", best_step=1)
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_of_nothing_is_none_the_worse(tmp_path):
+    plot(tmp_path / "a.png", [], "nothing")
+    assert (tmp_path / "a.png").stat().st_size
+
+
+@pytest.mark.parametrize(("width", "wanted"), [(1, [1, 3, 8]), (2, [1, 2, 5.5]), (9, [1, 2, 4])])
+def test_the_running_mean(width, wanted):
+    assert running_mean([1.0, 3.0, 8.0], width) == wanted
+
+
+def test_a_log_gets_a_line_a_minute_and_the_last(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(report.time, "monotonic", lambda: now[0])
+    bar = Bar(total=4, done=0, quiet=False)
+    for step, at in enumerate((10, 65, 70, 75), 1):
+        now[0] = at
+        bar.advance(step, 100, 1.5, None if step < 4 else 2.0)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "train: step 2 of 4, 3 tokens/s, loss 1.500, 1 min left",  # 200 tokens in 65 s; as long again is left
+        "train: step 4 of 4, 5 tokens/s, loss 1.500, held out 2.000, 0 min left",
+    ]
+
+
+def test_quiet_is_quiet(capsys):
+    bar = Bar(total=1, done=0, quiet=True)
+    bar.advance(1, 10, 1.0, None)
+    bar.close()
+    assert capsys.readouterr() == ("", "")
+
+
+class TestWandb:
+    @pytest.fixture
+    def fake(self, monkeypatch):
+        seen = {"log": []}
+
+        def init(**arguments):
+            seen["init"] = arguments
+            log = lambda row, step: seen["log"].append((step, row))  # noqa: E731
+            return types.SimpleNamespace(log=log, finish=lambda **_: seen.update(finished=True))
+
+        module = types.ModuleType("wandb")
+        module.init, module.Settings = init, lambda **settings: settings
+        module.__spec__ = types.SimpleNamespace()
+        monkeypatch.setitem(sys.modules, "wandb", module)
+        return seen
+
+    def test_a_resume_continues_the_curve_of_its_key(self, fake, tmp_path):
+        curve = Wandb("offline", "ab" * 32, tmp_path / "wandb", "gcg/sft", {"seed": 0})
+        curve.log(ROWS[1] | {"held_out_loss": float("nan")})
+        curve.close()
+        assert fake["init"]["id"] == "ab" * 16 and fake["init"]["resume"] == "allow"
+        assert fake["init"]["mode"] == "offline" and fake["init"]["dir"] == str(tmp_path / "wandb")
+        ((step, row),) = fake["log"]
+        assert step == 1 and "step" not in row and "held_out_loss" not in row and row["loss"] == ROWS[1]["loss"]
+        assert fake["finished"]
+
+    def test_disabled_does_not_import_it(self, monkeypatch, tmp_path):
+        monkeypatch.setitem(sys.modules, "wandb", None)
+        curve = Wandb("disabled", "key", tmp_path / "wandb", "n", {})
+        curve.log(ROWS[0])
+        curve.close()
+        assert not (tmp_path / "wandb").exists()
+
+    def test_without_the_package_offline_says_so_and_online_is_refused(self, monkeypatch, tmp_path, capsys):
+        monkeypatch.setattr(report.importlib.util, "find_spec", lambda name: None)
+        Wandb("offline", "key", tmp_path, "n", {}).log(ROWS[0])
+        assert capsys.readouterr().err == "wandb is not installed: losses go to metrics.csv alone\n"
+        with pytest.raises(InputError, match=r"needs the package wandb: pip install 'graphcontext\[wandb\]'"):
+            Wandb("online", "key", tmp_path, "n", {})
+
+    def test_t48_its_config_has_no_secret(self, fake, tmp_path, monkeypatch):
+        from graphcontext.train.fit import recipe
+        from tests.train.tiny import composed
+
+        monkeypatch.setenv("WANDB_API_KEY", "sesame")
+        Wandb("offline", "k" * 64, tmp_path, "n", recipe(composed()))
+        assert "sesame" not in json.dumps(fake["init"], default=str)
