@@ -1,6 +1,6 @@
 """Peak memory of training a small model on the CPU: measured in a fresh process each, beside what ``plan`` says.
 
-python scripts/bench/training_memory.py --kinds lora qlora full --shapes 1x128 2x256 4x512
+python scripts/bench/training_memory.py --kinds lora qlora full --shapes 1x128 1x512 2x256 4x128
 
 Each process loads ``smollm2``, puts the adapter of conf/adapter on it and takes a few steps (forward, backward,
 AdamW) on random tokens, all of which are learnt; with and without gradient checkpointing. Measured is the peak of
@@ -82,7 +82,8 @@ def planned(kind: str, micro: int, tokens: int, checkpointing: bool) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kinds", nargs="+", default=["lora", "qlora", "full"])
-    parser.add_argument("--shapes", nargs="+", default=["1x128", "2x256", "4x512"], help="micro-batch x tokens")
+    shapes = ["1x128", "1x512", "2x256", "4x128"]
+    parser.add_argument("--shapes", nargs="+", default=shapes, help="micro-batch x tokens")
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)  # of a process that measures: prints JSON
     options = parser.parse_args()
     if options.one:
@@ -103,6 +104,7 @@ def main() -> None:
                 ratios.append(found["peak"] / plan)
                 shown = (f"{found['peak']:.2f}", f"{plan:.2f}", f"{ratios[-1]:.2f}", f"{found['speed']:.0f}")
                 rows.append((kind, shape, "yes" if checkpointing else "no", *shown))
+                print(*rows[-1], file=sys.stderr)
     print(f"SmolLM2-135M in float32, {STEPS} steps, one thread, a process each\n")
     columns = (
         "adapter | micro-batch x tokens | checkpointing | measured GiB | planned GiB | ratio | tokens per CPU second"
