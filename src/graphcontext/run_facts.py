@@ -8,6 +8,8 @@ from typing import Any
 
 from graphcontext.evaluate.decomposition import LABELS
 
+ADAPTER_FACTS = ("kind", "examples", "kept_step", "of_steps", "held_out_loss")
+
 
 def describe(known: dict[str, Any], n: int) -> list[str]:
     """Return lines on what stands under a run's numbers: the graph's threshold and edges, fall-backs, cuts."""
@@ -17,6 +19,8 @@ def describe(known: dict[str, Any], n: int) -> list[str]:
         shown = [f"{label or key}={_short(graph[key])}" for key, label in facts.items() if key in graph]
         rule = f"  ({graph['threshold_rule']})" if "threshold_rule" in graph else ""
         lines.append(f"graph: {'  '.join(shown)}{rule}")
+    for name, trained in known.get("adapters", {}).items():
+        lines.append(f"adapter {name}: {_trained(trained)}")
     fallbacks = {"cosine": 0} if known.get("graphs") else {}
     for kind, count in sorted({**fallbacks, **known["fallbacks"]}.items()):
         lines.append(f"fall-back to {kind}: {count} of {n} questions ({count / max(n, 1):.0%})")
@@ -37,6 +41,19 @@ def describe(known: dict[str, Any], n: int) -> list[str]:
     for reason, count in sorted(known.get("reasons", {}).items()):
         lines.append(f"{reason}: {count} of {n} questions")
     return lines
+
+
+def _trained(known: dict[str, Any]) -> str:
+    """Return how an adapter came about, in one line."""
+    examples, held = known["examples"]["train"], known["held_out_loss"]
+    left = sum(examples["skipped"].values())
+    odd = [f"{n} {what}" for n, what in ((examples["cut"], "cut"), (left, "left out")) if n]
+    said = f"{known['kind']}, {examples['pairs']} training examples" + (f" ({', '.join(odd)})" if odd else "")
+    said += f", weights of step {known['kept_step']} of {known['of_steps']}"
+    if held["best"] is not None:
+        n = known["examples"]["validation"]["pairs"]
+        said += f", held-out loss (n={n}) {held['base']:.3f} before, {held['best']:.3f} after"
+    return said
 
 
 def _short(value: Any) -> str:
@@ -81,4 +98,7 @@ def facts(job: Any) -> dict[str, Any]:
     seen = job.pipeline.stages.seen
     if "graph" in seen:
         found["graphs"] = seen["graph"].facts["graphs"]
+    adapters = {name.split(":")[1]: s.facts for name, s in seen.items() if name.startswith("adapter:")}
+    if adapters:
+        found["adapters"] = {name: {key: known[key] for key in ADAPTER_FACTS} for name, known in adapters.items()}
     return found

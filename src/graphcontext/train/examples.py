@@ -100,7 +100,7 @@ def causal(pairs: Iterable[Pair], model: Any, system_role: bool, max_tokens: int
         answer = [*answer, eos]
         room = max_tokens - len(prompt)
         if room < 1:
-            found.skipped[f"prompt of max_tokens={max_tokens} and more"] += 1
+            found.skipped[f"no room for an answer in trainer.max_tokens={max_tokens}"] += 1
             continue
         found.cut += len(answer) > room
         answer = answer[:room]
