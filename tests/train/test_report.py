@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -113,3 +115,21 @@ class TestWandb:
         monkeypatch.setenv("WANDB_API_KEY", "sesame")
         Wandb("offline", "k" * 64, tmp_path, "n", recipe(composed()))
         assert "sesame" not in json.dumps(fake["init"], default=str)
+
+
+CURVE = """
+import sys
+from pathlib import Path
+from graphcontext.train.report import Wandb
+for step in (1, 2):
+    curve = Wandb("offline", "0123456789abcdef" * 4, Path(sys.argv[1]), "gcg/sft", {"seed": 0})
+    curve.log({"step": step, "loss": 3.0 - step, "held_out_loss": None, "seconds": float("nan")})
+    curve.close()
+"""
+
+
+def test_an_offline_curve_lies_below_its_folder_and_a_resume_has_the_same_id(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", CURVE, str(tmp_path / "w")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    runs = list((tmp_path / "w").rglob("run-0123456789abcdef0123456789abcdef.wandb"))
+    assert len(runs) in (1, 2) and all(run.stat().st_size > 0 for run in runs)  # one where both begin in one second
