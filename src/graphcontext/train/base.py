@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -89,10 +90,12 @@ class Base:
     def load(self) -> Any:
         """Load the weights and return the model with what is trained of it."""
         self.model.load_weights()
-        network = self.adapter.wrap(self.model.weights)
-        if self.settings.gradient_checkpointing:
-            network.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-            network.enable_input_require_grads()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of transformers, to peft
+            network = self.adapter.wrap(self.model.weights)
+            if self.settings.gradient_checkpointing:
+                network.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+                network.enable_input_require_grads()
         return network.train()
 
     def facts(self) -> dict[str, Any]:

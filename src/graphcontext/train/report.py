@@ -51,7 +51,7 @@ def plot(path: Path, rows: Sequence[dict[str, Any]], title: str, best_step: int 
     if trained:
         steps, losses = zip(*trained)
         axes.plot(steps, losses, color="#9ecae1", linewidth=1, label="global batch")
-        smooth = running_mean(losses, max(1, len(losses) // 20))
+        smooth = running_mean(losses, max(5, len(losses) // 20))
         axes.plot(steps, smooth, color="#08519c", linewidth=1.5, label="running mean")
     if held:
         axes.plot(*zip(*held), color="#d94801", marker="o", markersize=4, linewidth=1.5, label="held out")
