@@ -54,6 +54,8 @@ def train(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
         return 0
     _no_names("train", names)
     done = api.train(*overrides, config_dir=flags.config_dir, quiet=flags.quiet)
+    if not done.is_first_rank:  # the first one speaks for all, and its exit code counts
+        return 0
     print("\n".join(done.lines()))
     if done.stopped_by:
         return 128 + done.stopped_by
@@ -152,12 +154,11 @@ def ratings(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
 def prepare(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     """``prepare [PAPER/ID]``: the embedded models, or everything that a table or run needs."""
     from graphcontext import prepare as fetch
-    from graphcontext.table.expand import configs
 
     if not names and not overrides:
         count = fetch.prepare_embedded()
     else:
-        count = fetch.prepare_all(configs(names, overrides, flags.config_dir))
+        count = fetch.prepare_all(_configs(names, overrides, flags))
     print(f"prepared: {count}")
     return 0
 
@@ -165,18 +166,15 @@ def prepare(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
 def plan(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     """``plan [PAPER/ID]``: what it would cost; ``plan experiment=gcg/sft``: what a training would."""
     from graphcontext import plan as costs
-    from graphcontext.table.expand import compose_cached, configs
     from graphcontext.train import cost
-    from graphcontext.train.command import with_trainer
 
+    runs = _configs(names, overrides, flags)
     if not names and _of_train(overrides, flags.config_dir):
-        composed = compose_cached(with_trainer(overrides), (), flags.config_dir, primary="train")
-        planned = cost.training_cost(str(composed.choices.get("experiment")), composed.config)
+        planned = cost.training_cost(runs[0][0], runs[0][1].config)
         print(cost.text([planned]))
         if not planned.fits:
             raise InputError(cost.too_large(planned))
         return 0
-    runs = configs(names, overrides, flags.config_dir)
     print(costs.text(costs.estimate(runs)))
     for planned in costs.training_costs(runs):
         print(f"\n{cost.text([planned])}")
@@ -186,9 +184,8 @@ def plan(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
 def doctor(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     """``doctor [PAPER/ID]``: what a run needs, each with the mend."""
     from graphcontext.doctor import examine
-    from graphcontext.table.expand import configs
 
-    report = examine(configs(names, overrides, flags.config_dir))
+    report = examine(_configs(names, overrides, flags))
     print("\n".join(str(line) for line in report))
     return 0 if all(line.good for line in report) else 1
 
@@ -227,6 +224,17 @@ def list(names: Words, overrides: Words, flags: argparse.Namespace) -> int:  # t
     found: Any = options(_one_name("list", names, "GROUP"), flags.config_dir) if names else None
     print("\n".join(found if found is not None else groups(flags.config_dir)))
     return 0
+
+
+def _configs(names: Words, overrides: Words, flags: argparse.Namespace) -> Any:
+    """Return (label, config) of every run that the words name: a table's cells, one run, or a training."""
+    from graphcontext.table.expand import compose_cached, configs
+    from graphcontext.train.command import with_trainer
+
+    if names or not _of_train(overrides, flags.config_dir):
+        return configs(names, overrides, flags.config_dir)
+    composed = compose_cached(with_trainer(overrides), (), flags.config_dir, primary="train")
+    return [(str(composed.choices.get("experiment")), composed)]
 
 
 def _of_train(overrides: Words, config_dir: str | None) -> bool:
