@@ -32,6 +32,8 @@ run() { # bench, arguments …
     run read_dump --megabytes 500
     run generation
     run training_memory
+    run training_loop
+    run bucketing ${GRAPHCONTEXT_DATA:+scale=small dataset=stackexchange}
     run finished_table --folder "$folder"
 } >"$out.part"
 cat -s "$out.part" >"$out"
