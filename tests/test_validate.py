@@ -101,6 +101,46 @@ def test_all_faults_are_told_at_once(
     assert len(out) == len(faults) + 1 and out[-1] == f"validated: {checked} configs, {len(faults)} faults"
 
 
+TRAINING = {
+    "adapter/mine.yaml": "# graphcontext train adapter=mine\n_target_: graphcontext.train.adapter.LoRA\nrank: 0\n"
+    "alpha: 1\ndropout: 0.0\ntargets: null\n",
+    "trainer/mine.yaml": "# graphcontext train trainer=mine\naccelerator: tpu\ndevices: 1\nnodes: 1\nstrategy: auto\n"
+    "precision: auto\nmicro_batch_size: 1\n",
+    "debug/mine.yaml": "# @package _global_\n# graphcontext train debug=mine\ntrainer:\n  max_step: 1\n",
+    "experiment/mine/bits.yaml": "# @package _global_\n# graphcontext train experiment=mine/bits\ndefaults:\n"
+    "  - override /adapter: qlora\n  - override /trainer: fsdp\n",
+    "experiment/mine/unasked.yaml": "# @package _global_\n# graphcontext train experiment=mine/unasked\ndefaults:\n"
+    "  - override /generator: answerbot\ntrainer:\n  epochs: 1.0\n",
+    "experiment/mine/good.yaml": "# @package _global_\n# graphcontext train experiment=mine/good\ndefaults:\n"
+    "  - override /retriever: none\n  - override /enhancer: none\n  - override /adapter: good\n",
+    "adapter/good.yaml": "# graphcontext train adapter=good\n_target_: graphcontext.train.adapter.LoRA\nrank: 4\n"
+    "alpha: 8\ndropout: 0.0\ntargets: null\n",
+}
+
+
+def test_what_trains_is_composed_as_a_training_and_its_faults_are_told(tree: Path) -> None:
+    for name, text in TRAINING.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+    checked, faults = validate_all(str(tree))
+    expected = {
+        "adapter/mine": "adapter.rank=0; allowed: 1 and more",
+        "trainer/mine": "trainer.accelerator=tpu",
+        "debug/mine": "trainer.max_step: TrainerSettings has no such key; did you mean max_steps?",
+        "experiment/mine/bits": "adapter=qlora with trainer=fsdp",
+        "experiment/mine/unasked": "training pairs need the prompt of generator=llm",
+    }
+    assert checked == len(TRAINING) and len(faults) == len(expected)
+    for start, message in expected.items():
+        (fault,) = [f for f in faults if f.startswith(f"{start} ")]
+        assert message in fault and "\n" not in fault
+
+
+def test_what_two_choices_of_a_user_refuse_is_no_fault_of_either() -> None:
+    assert check(["adapter=qlora"], primary="train") is None and check(["trainer=fsdp"], primary="train") is None
+    assert "adapter=lora trainer=fsdp" in str(check(["adapter=qlora", "trainer=fsdp"], primary="train"))
+
+
 def test_a_missing_extra_is_no_fault(tree: Path) -> None:
     write(tree, "retriever/good.yaml", "retriever/extra.yaml", "experiment/mine/extra.yaml")
     (tree / "table" / "mine").mkdir(parents=True)

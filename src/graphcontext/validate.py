@@ -7,12 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from graphcontext.component import fingerprint, instantiate
-from graphcontext.conf_tree import conf_dirs, groups, options
+from graphcontext.conf_tree import TRAIN_GROUPS, conf_dirs, groups, options, trains
 from graphcontext.config import Composed, compose
 from graphcontext.errors import InputError, MissingDataError
 from graphcontext.table.claims import read_claims
 from graphcontext.table.expand import cells, request
 from graphcontext.table.spec import load_spec
+from graphcontext.train.key import base, side_of
+from graphcontext.train.pairs import needs_prompt
+from graphcontext.train.together import check_together
 
 BOUND = (
     *("dataset", "graph", "retriever", "enhancer", "packing", "generator"),
@@ -24,6 +27,8 @@ SCALES = ("sample", "small", "paper")
 def validate_all(config_dir: str | None = None) -> tuple[int, list[str]]:
     """Compose and bind every option of every group, every experiment and every table at every scale.
 
+    What trains (options of :data:`TRAIN_GROUPS`, experiments that choose one) is composed as ``train`` does it.
+
     Returns:
         The number of configs checked and the faults, each ``what: why``. A package that is missing because it
         belongs to an extra is not a fault.
@@ -34,7 +39,8 @@ def validate_all(config_dir: str | None = None) -> tuple[int, list[str]]:
         for option in _options(group, config_dir):
             for overrides in _overrides(group, option):
                 checked += 1
-                fault = check(overrides, config_dir)
+                as_train = group in TRAIN_GROUPS or (group == "experiment" and trains(option, config_dir))
+                fault = check(overrides, config_dir, "train" if as_train else "config")
                 if fault:
                     faults.append(f"{group}/{option} ({' '.join(overrides)}): {fault}")
     for name in _options("table", config_dir):
@@ -56,11 +62,11 @@ def _options(group: str, config_dir: str | None) -> list[str]:
 
 
 def _overrides(group: str, option: str) -> list[list[str]]:
-    """Return the ways in which an option is composed: experiments at every scale, others once."""
+    """Return the ways in which an option is composed: experiments and what trains at every scale, others once."""
     if group in ("table", "claims", "prompt"):  # prompts are bound with the components that hold them
         return []
-    if group == "experiment":
-        return [[f"experiment={option}", f"scale={scale}"] for scale in SCALES]
+    if group == "experiment" or group in TRAIN_GROUPS:
+        return [[f"{group}={option}", f"scale={scale}"] for scale in SCALES]
     if group == "metric":
         return [[f"metric=[{option}]", "scale=paper"]]
     if group == "scale":
@@ -68,9 +74,10 @@ def _overrides(group: str, option: str) -> list[list[str]]:
     return [[f"{group}={option}", "scale=paper"]]
 
 
-def check(overrides: list[str], config_dir: str | None = None) -> str | None:
-    """Return why this config cannot be composed and bound, or None."""
-    return _fault(lambda: bind(compose(overrides, config_dir=config_dir)))
+def check(overrides: list[str], config_dir: str | None = None, primary: str = "config") -> str | None:
+    """Return why this config cannot be composed and bound, or None; ``primary`` as of :func:`compose`."""
+    bound = bind_training if primary == "train" else bind
+    return _fault(lambda: bound(compose(overrides, config_dir=config_dir, primary=primary)))
 
 
 def _fault(attempt: Callable[[], None]) -> str | None:
@@ -91,6 +98,21 @@ def bind(composed: Composed) -> None:
     for name in ("retriever", "enhancer", "generator", "packing", "metric"):
         with contextlib.suppress(MissingDataError):  # its files are not on this machine: no fault of the config
             fingerprint(composed.config[name])
+
+
+def bind_training(composed: Composed) -> None:
+    """Construct every component of a training, its data sets of both sides, and check what has to fit together."""
+    config = composed.config
+    bind(composed)
+    settings, adapter = (instantiate(config[name], name) for name in ("trainer", "adapter"))
+    base(config)
+    check_together(config, settings, adapter)
+    for side in ("train", "validation"):
+        instantiate(side_of(config, side)["dataset"], "dataset")
+    if settings.data == "pairs":
+        needs_prompt(instantiate(config["generator"], "generator"))
+    for name in ("trainer", "adapter"):
+        fingerprint(config[name])
 
 
 def _check_table(name: str, scale: str, config_dir: str | None) -> tuple[int, list[str]]:

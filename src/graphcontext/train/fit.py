@@ -33,6 +33,7 @@ from graphcontext.train.result import write_result
 from graphcontext.train.settings import TrainerSettings
 from graphcontext.train.steps import Seats, Steps
 from graphcontext.train.strategy import device_of, lightning_trainer, precision_of, rank
+from graphcontext.train.together import check_together
 from graphcontext.train.trained import STAGE
 
 
@@ -124,23 +125,6 @@ def train(config: dict[str, Any], root: Path | str = ".", quiet: bool = False, n
         return _train(config, settings, adapter, artefact, store, True, name)
     with artefact.lock():
         return _train(config, settings, adapter, artefact, store, quiet, name)
-
-
-def check_together(config: dict[str, Any], settings: TrainerSettings, adapter: Any) -> None:
-    """Check what only fits together in some ways.
-
-    Raises:
-        InputError: saying why, and what would do.
-    """
-    if adapter.kind == "none" and settings.world > 1:
-        raise InputError(f"adapter=none with {settings.world} processes: it trains nothing; trainer=cpu or trainer=gpu")
-    if adapter.kind == "qlora" and settings.strategy == "fsdp":
-        why = "4-bit weights are packed with their scales, so a shard of them cannot be computed with"
-        raise InputError(f"adapter=qlora with trainer=fsdp: {why}; adapter=lora trainer=fsdp, or trainer=ddp")
-    quantization = keys.base(config).get("quantization", "none")
-    if adapter.kind != "qlora" and quantization != "none":
-        mend = "adapter=qlora for a 4-bit base, or llm.quantization=none"
-        raise InputError(f"adapter={adapter.kind} with llm.quantization={quantization}: {mend}")
 
 
 def _train(

@@ -31,8 +31,7 @@ def read_pairs(config: dict[str, Any], side: str, workspace: Workspace, stages: 
     pipeline = Pipeline(side_of(config, side), workspace)
     pipeline.stages = stages
     generator = pipeline.parts["generator"]
-    if not hasattr(generator, "request"):
-        raise InputError(f"generator={type(generator).__name__}: training pairs need the prompt of generator=llm")
+    needs_prompt(generator)
     data = pipeline.data()
     contexts = pipeline.contexts(data, pipeline.rankings(data, pipeline.graphs(data)))
     pairs = []
@@ -43,6 +42,16 @@ def read_pairs(config: dict[str, Any], side: str, workspace: Workspace, stages: 
             reason = "its context failed"
         pairs.append(Pair(question.id, generator.request(question, context).messages, answer, reason))
     return pairs
+
+
+def needs_prompt(generator: Any) -> None:
+    """Refuse a generator that asks nothing.
+
+    Raises:
+        InputError: naming it.
+    """
+    if not hasattr(generator, "request"):
+        raise InputError(f"generator={type(generator).__name__}: training pairs need the prompt of generator=llm")
 
 
 def read_texts(config: dict[str, Any], workspace: Workspace, stages: Stages) -> tuple[Texts, Texts]:
