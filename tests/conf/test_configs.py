@@ -6,7 +6,9 @@ import ast
 import functools
 import importlib.metadata
 import inspect
+import itertools
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -20,12 +22,14 @@ import pytest
 import yaml
 
 from graphcontext.component import components, fingerprint, instantiate, locate
-from graphcontext.conf_tree import conf_dir, groups, options
+from graphcontext.conf_tree import TRAIN_GROUPS, conf_dir, groups, options, trains
 from graphcontext.config import compose
 from graphcontext.enhance.one_hop_file import OneHopFile
 from graphcontext.enhance.one_hop_index import OneHopIndex
 from graphcontext.errors import InputError
+from graphcontext.table.expand import request
 from graphcontext.table.spec import load_spec
+from graphcontext.train.settings import TrainerSettings
 from graphcontext.validate import SCALES, validate_all
 
 ROOT = Path(__file__).parents[2]
@@ -68,9 +72,15 @@ def test_all_faults_are_reported_at_once(tmp_path: Path, monkeypatch) -> None:
 OPTIONS = [(group, option) for group in GROUPS for option in options(group)]
 
 
+def primary(group: str, option: str = "") -> str:
+    """Return which config an option is composed with: a run's or a training's."""
+    return "train" if group in TRAIN_GROUPS or (group == "experiment" and trains(option)) else "config"
+
+
 def nodes(group: str, option: str) -> list[dict[str, Any]]:
-    """Return the component nodes of an option."""
-    config = compose([f"metric=[{option}]" if group == "metric" else f"{group}={option}", "scale=paper"]).config
+    """Return the component nodes of an option; of a trainer with the hyperparameters of conf/train.yaml."""
+    words = [f"metric=[{option}]" if group == "metric" else f"{group}={option}", "scale=paper"]
+    config = compose(words, primary=primary(group)).config
     own = {"llm": config["roles"]["answer"], "metric": config["metric"].get(option)}.get(group, config.get(group))
     return list(components(own))
 
@@ -148,7 +158,28 @@ def unread_arguments(cls: type) -> set[str]:
     flows = [flow for constructor in constructors for flow in assignments(constructor)]
     planned = PLANNING & read_names((SOURCE / "plan.py").read_text())
     exempt = (getattr(cls, "execution", frozenset()) - PLANNING) | planned
+    if cls is TrainerSettings:  # a record: others read it, execution too
+        exempt = settings_read()
     return {a for a in inspect.signature(cls).parameters if a not in exempt and not read & ends(a, flows)}
+
+
+@functools.cache
+def settings_read() -> frozenset[str]:
+    """Return what of a trainer is read: ``settings.KEY``, ``trainer["KEY"]``, ``self.KEY`` in its own class."""
+    found: set[str] = set()
+    for path in sorted((SOURCE / "train").glob("*.py")):
+        own = path.name == "settings.py"
+        for node in used_nodes(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                holder = ast.unparse(node.value).rpartition(".")[2]
+                if holder == "settings" or (own and holder == "self"):
+                    found.add(node.attr)
+            elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+                if re.search(r"trainer(['\"]\])?$", ast.unparse(node.value)):
+                    found.add(str(node.slice.value))
+            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("trainer.get", "['trainer'].get")):
+                found.add(ast.literal_eval(node.args[0]))
+    return frozenset(found)
 
 
 def is_own(node: ast.AST) -> bool:
@@ -235,7 +266,7 @@ def test_t09_each_root_key_is_read() -> None:
         if "${" + key + "}" not in yamls and last not in known and key.partition(".")[0] not in known:
             unread.append(key)
     assert unread == []
-    for key in ("limits.questions", "limits.context_tokens", "limits.max_new_tokens"):
+    for key in leaves({name: config[name] for name in ("limits", "tuning")}):
         assert "${" + key + "}" in yamls, f"no component takes {key}"
 
 
@@ -250,11 +281,54 @@ def leaves(node: Any, prefix: str = "") -> Iterator[str]:
 
 @pytest.mark.parametrize("name", options("experiment"))
 def test_t09_an_experiment_sets_only_keys_that_its_components_have(name: str) -> None:
-    raw = yaml.safe_load((conf_dir() / "experiment" / f"{name}.yaml").read_text()) or {}
-    config = compose([f"experiment={name}"]).config
-    for group, values in raw.items():
-        if group != "defaults":
-            assert set(values) <= set(config[group]) if isinstance(values, dict) else group in config
+    _check_keys(name, "experiment")
+
+
+@pytest.mark.parametrize("name", options("debug"))
+def test_t09_debug_sets_only_keys_that_a_training_has(name: str) -> None:
+    _check_keys(name, "debug")
+
+
+def _check_keys(name: str, group: str) -> None:
+    """Each key that a YAML sets is one that its config has without it."""
+    raw = yaml.safe_load((conf_dir() / group / f"{name}.yaml").read_text()) or {}
+    config = compose([f"{group}={name}"], primary=primary(group, name)).config
+    for key, values in raw.items():
+        if key != "defaults":
+            parameters = set(config[key]) if isinstance(values, dict) else set()
+            if "_target_" in parameters:  # Hydra merges whatever it is told: the class says what there is
+                parameters = set(inspect.signature(locate(config[key]["_target_"])).parameters)
+            assert set(values) <= parameters if isinstance(values, dict) else key in config
+
+
+# -- comments ------------------------------------------------------------------------------------
+
+
+def headers() -> dict[tuple[str, str], list[str]]:
+    """Return (group, option) → the commands that open its YAML, of whatever is trained with."""
+    found = {}
+    for group in (*TRAIN_GROUPS, "experiment", "prompt"):
+        for option in options(group):
+            lines = (conf_dir() / group / f"{option}.yaml").read_text().splitlines()
+            head = [line for line in itertools.takewhile(lambda line: line.startswith("#"), lines)]
+            commands = [line[2:] for line in head if re.match(r"# graphcontext \w+ ", line)]
+            if primary(group, option) == "train" or any(c.startswith("graphcontext train ") for c in commands):
+                found[group, option] = commands
+    return found
+
+
+@pytest.mark.parametrize(("group", "option"), headers())
+def test_what_trains_opens_with_its_command_which_composes(group: str, option: str) -> None:
+    commands = headers()[group, option]
+    key = "prompt@generator.prompt" if group == "prompt" else group
+    assert shlex.split(commands[0])[:3] == ["graphcontext", "train", f"{key}={option}"]
+    for command in commands:
+        _, verb, *words = shlex.split(command)
+        if verb == "train":
+            compose(words, primary="train")
+        else:
+            assert verb == "table", command
+            request(words[0], words[1:])
 
 
 @pytest.mark.parametrize("name", options("table"))
@@ -308,6 +382,19 @@ def test_each_dependency_is_pinned_to_a_version_it_allows(requirement: str) -> N
     pinned = pins().get(canonical(parsed.name))
     assert pinned is not None, f"{parsed.name} is not in constraints.txt"
     assert parsed.specifier.contains(pinned)
+
+
+def test_dev_has_every_extra() -> None:
+    extras = project()["optional-dependencies"]
+    assert {"train", "wandb", "quantization"} <= set(extras)
+    for name, wanted in extras.items():
+        assert set(wanted) <= set(extras["dev"]), name
+
+
+def test_an_extra_that_a_message_or_document_names_is_there() -> None:
+    texts = [p.read_text() for root in (SOURCE, conf_dir(), ROOT / "docs") for p in root.rglob("*.[pmy]*[ydl]")]
+    named = set(re.findall(r"graphcontext\[(\w+)\]", "\n".join([*texts, (ROOT / "README.md").read_text()])))
+    assert "train" in named and named <= set(project()["optional-dependencies"])
 
 
 def test_torch_is_pinned_alike_everywhere() -> None:
