@@ -38,7 +38,7 @@ class Command:
         if self.poll() is None:
             os.kill(self.pid, number)
 
-    def wait(self, seconds: float = 120) -> int:
+    def wait(self, seconds: float = 300) -> int:
         """Return the exit code; a command that hangs is killed."""
         limit = time.monotonic() + seconds
         while (code := self.poll()) is None:
@@ -97,8 +97,8 @@ class Warm:
         return [self.start(folder, *argv, blow=blow, **shared, **one) for one, blow in zip(own, blows)]
 
     def close(self) -> None:
-        self.process.stdin.close()
-        self.process.wait(10)
+        self.process.kill()
+        self.process.wait()
 
 
 def free_port() -> int:

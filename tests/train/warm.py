@@ -27,13 +27,17 @@ def start(argv: list[str], cwd: str, env: dict[str, str], log: str, blow: list[A
         file = os.open(f"{log}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(file, number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    from graphcontext.cli import main
+    from graphcontext import cli
 
+    sys.argv = ["graphcontext", *argv]  # what Lightning starts other ranks by: python -m graphcontext.cli …
+    sys.modules["__main__"].__spec__ = cli.__spec__
     code = 1
     try:
         if blow is not None:
             await_blow(*blow)
-        code = main(argv)
+        code = cli.main(argv)
+    except SystemExit as ended:
+        code = int(ended.code or 0)
     except BaseException:  # noqa: BLE001  # a child must never go on as the server
         import traceback
 

@@ -32,7 +32,7 @@ from graphcontext.train.report import Bar, Wandb
 from graphcontext.train.result import write_result
 from graphcontext.train.settings import TrainerSettings
 from graphcontext.train.steps import Seats, Steps
-from graphcontext.train.strategy import device_of, lightning_trainer, precision_of, rank
+from graphcontext.train.strategy import device_of, launched, lightning_trainer, precision_of, rank
 from graphcontext.train.together import check_together
 from graphcontext.train.trained import STAGE
 
@@ -52,6 +52,11 @@ class Trained:
     facts: dict[str, Any]
     stopped_by: int = 0
     said: tuple[str, ...] = ()
+
+    @property
+    def is_first_rank(self) -> bool:
+        """Whether this process is the one of several that speaks."""
+        return rank() == 0
 
     def lines(self) -> list[str]:
         """Return what a user reads of it."""
@@ -221,7 +226,7 @@ def fit(
         curve = Wandb(mode, artefact.key, artefact.path / "wandb", name, recipe(config))
         bar = Bar(course.total, position.step, quiet)
         steps = Steps(seats, position, data.held_out_loader, bar, curve, settings.profile)
-        with _calm():
+        with _calm(), launched():
             lightning_trainer(settings, course, data.deal, steps, artefact.path).fit(module, datamodule=data)
         bar.close()
         curve.close()

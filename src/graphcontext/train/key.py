@@ -45,7 +45,8 @@ def base(config: dict[str, Any]) -> dict[str, Any]:
         raise InputError(f"llm: {what} cannot be trained here: it is no model of transformers (graphcontext list llm)")
     if node.get("adapter") or node.get("serve"):
         key = "adapter" if node.get("adapter") else "serve"
-        raise InputError(f"llm.{key}={node[key]}: a training starts from the base model; llm.{key}=null")
+        value = node[key]["experiment"] if isinstance(node[key], dict) else node[key]
+        raise InputError(f"llm.{key}={value}: a training starts from the base model; llm.{key}=null")
     return node
 
 

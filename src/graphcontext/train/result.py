@@ -9,6 +9,7 @@ from typing import Any
 import torch
 import yaml
 
+from graphcontext.errors import InputError
 from graphcontext.files import digest, write_atomic
 from graphcontext.manifest import provenance
 from graphcontext.train.base import Base
@@ -60,6 +61,8 @@ def write_weights(base: Base, module: Any, seats: Seats, settings: TrainerSettin
     """Write the kept weights as PEFT or transformers has them; returns their number."""
     state = final_state(seats, settings.keep, position)
     weights = {name: parts["weight"] for name, parts in state.items()}
+    if not all(torch.isfinite(weight).all() for weight in weights.values()):
+        raise InputError("the trained weights are no numbers; lower trainer.learning_rate, or set trainer.clip")
     if base.kind == "full":
         write_model(base, weights, seats.folder)
     else:

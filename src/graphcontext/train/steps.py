@@ -97,7 +97,7 @@ class Steps(pl.Callback):
         loss, saves, *signals = summed(torch.tensor(told, dtype=torch.float64, device=module.device)).tolist()
         loss /= module.tokens
         step = module.done + 1
-        self._check(module, step, loss)
+        self._check(module, step, {"loss": loss, "norm of the gradient": module.norm})
         tokens, rate = module.tokens, module.settings.rate(module.done, module.course.total)
         module.done, module.passes, self.position.step = step, 0, step
         self.stopped_by = next((int(n) for n, sent in zip(SIGNALS, signals) if sent), 0)
@@ -106,6 +106,7 @@ class Steps(pl.Callback):
         row |= {"gradient_norm": module.norm, "target_tokens": tokens}
         validated = is_last or step in self.validations
         row["held_out_loss"] = self._validate(module) if validated else None
+        self._check(module, step, {"held-out loss": row["held_out_loss"]})
         self._improve(trainer, module, row["held_out_loss"])
         row["seconds"] = self._seconds()
         self._record(trainer, row)
@@ -169,17 +170,22 @@ class Steps(pl.Callback):
     def _seconds(self) -> float:
         return round(self.spent + time.monotonic() - self.clock, 3)
 
-    def _check(self, module: Tuning, step: int, loss: float) -> None:
+    def _check(self, module: Tuning, step: int, values: dict[str, float | None]) -> None:
         """Refuse a loss or gradient that is no number: the weights before it are in the last checkpoint.
+
+        All ranks have the same values; the first one says it for all.
 
         Raises:
             InputError: naming the step.
         """
-        for name, value in (("loss", loss), ("norm of the gradient", module.norm)):
-            if not math.isfinite(value):
-                rate = module.settings.rate(module.done, module.course.total)
-                mend = "lower trainer.learning_rate, or set trainer.clip, or trainer.precision=float32"
-                raise InputError(f"the {name} is {value} at step {step} (learning rate {rate:.2g}); {mend}")
+        for name, value in values.items():
+            if value is None or math.isfinite(value):
+                continue
+            if module.global_rank > 0:
+                raise SystemExit(0)
+            rate = module.settings.rate(step - 1, module.course.total)
+            mend = "lower trainer.learning_rate, or set trainer.clip, or trainer.precision=float32"
+            raise InputError(f"the {name} is {value} at step {step} (learning rate {rate:.2g}); {mend}")
 
 
 def validation_steps(module: Tuning) -> set[int]:

@@ -2,14 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from graphcontext.errors import InputError
+from graphcontext.errors import InputError, RunError
 from graphcontext.models import has_gpu
 from graphcontext.train.batches import Course, Deal
 from graphcontext.train.settings import TrainerSettings
+
+VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "LOCAL_RANK", "WORLD_SIZE")  # that Lightning's launcher sets
+
+
+@contextlib.contextmanager
+def launched() -> Iterator[None]:
+    """Take back what processes of a training leave in this one: their group, and variables that name its rank.
+
+    What comes after, another training among it, would wait for ranks that have ended.
+
+    Raises:
+        RunError: another rank was killed, or the network between them is gone.
+    """
+    import torch
+
+    before = {name: os.environ.get(name) for name in VARIABLES}
+    try:
+        yield
+    except RuntimeError as error:
+        if not (isinstance(error, torch.distributed.DistError) or "gloo" in str(error)):
+            raise
+        mend = "what it said shows why, and the same command goes on from the last checkpoint"
+        raise RunError(f"another process of this training ended; {mend}") from error
+    finally:
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def rank() -> int:

@@ -1,0 +1,108 @@
+"""Several processes learn what one learns: DDP and FSDP over gloo, on CPUs."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+import pytest
+
+from graphcontext.train import checkpoint
+from tests.train import tiny
+from tests.train.conftest import trained
+
+pytestmark = pytest.mark.end_to_end
+PLAIN = ("adapter.dropout=0", "trainer.epochs=1.0", "trainer.validations=2")
+CPU = ("trainer.accelerator=cpu", "trainer.precision=float32")
+
+
+@pytest.fixture(scope="module")
+def plain(data, llama):
+    return tiny.words(data, llama, *PLAIN)
+
+
+@pytest.fixture(scope="module")
+def alone(warm, tmp_path_factory, plain):
+    return trained(warm, tmp_path_factory.mktemp("alone"), plain)
+
+
+def together(warm, folder, words, world):
+    """Train as ``torchrun`` would start it; returns the folder of the result."""
+    ranks = warm.ranks(folder, "train", *words, world=world)
+    assert [rank.wait() for rank in ranks] == [0] * world, [rank.err for rank in ranks]
+    assert "held-out loss over 5 examples" in ranks[0].out  # T22
+    assert [rank.out for rank in ranks[1:]] == [""] * (world - 1)
+    return tiny.folder_of(folder)
+
+
+def rows(folder):
+    return checkpoint.read(folder / "checkpoints" / "last.pt")[1].rows
+
+
+def assert_alike(folder, other):
+    """Losses of all steps, held-out ones too, and weights within 1e-5."""
+    for ours, theirs in zip(rows(folder), rows(other), strict=True):
+        assert ours["step"] == theirs["step"] and ours.get("target_tokens") == theirs.get("target_tokens")
+        for name in ("loss", "held_out_loss"):
+            assert ours.get(name) == pytest.approx(theirs.get(name), abs=1e-5), name
+    ours, theirs = tiny.weights(folder), tiny.weights(other)
+    assert set(ours) == set(theirs)
+    assert max((ours[name] - theirs[name]).abs().max().item() for name in ours) < 1e-5
+    kept = {"adapter_config.json", "adapter_model.safetensors", "manifest.json", "metrics.csv", "done.json"}
+    assert {p.name for p in folder.iterdir()} == {p.name for p in other.iterdir()} >= kept
+    config = "adapter_config.json"
+    assert json.loads((folder / config).read_text()) == json.loads((other / config).read_text())
+
+
+@pytest.mark.parametrize(
+    ("strategy", "world", "micro"), [("ddp", 2, 2), ("fsdp", 2, 1), ("ddp", 3, 1)], ids=["ddp", "fsdp", "three"]
+)
+def test_t22_ranks_give_the_losses_and_the_adapter_of_one_process(
+    warm, tmp_path, plain, alone, strategy, world, micro
+):
+    more = [f"trainer={strategy}", *CPU, f"trainer.devices={world}", f"trainer.micro_batch_size={micro}"]
+    folder = together(warm, tmp_path, [*plain, *more], world)
+    assert folder.name == alone.name  # how it is computed is not in the key
+    assert_alike(folder, alone)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["ranks"] == world and manifest["examples"]["validation"]["pairs"] == 5
+
+
+def test_stopped_by_its_own_launcher_under_ddp_it_goes_on_under_fsdp_and_ends_alone(warm, tmp_path, plain, alone):
+    """Whoever started the ranks, and however many there are: the checkpoint is one file."""
+    told = int(signal.SIGTERM)
+    first = warm.start(tmp_path, "train", *plain, "trainer=ddp", *CPU, blow=(told, 0, "step"))
+    assert first.wait() == 143, first.err  # Lightning started the other rank, which got no signal
+    assert first.out == "SIGTERM: stopped at step 1 of 3; the same command goes on from there\n"
+    ranks = warm.ranks(tmp_path, "train", *plain, "trainer=fsdp", *CPU, blows=[(told, 1, "step")])
+    assert [rank.wait() for rank in ranks] == [143, 0], [rank.err for rank in ranks]
+    last = warm.start(tmp_path, "train", *plain)
+    assert last.wait() == 0 and "going on after step 2" in last.err
+    assert_alike(tiny.folder_of(tmp_path), alone)
+
+
+def test_t43_two_cells_of_two_processes_are_two_folders_with_one_manifest_each(warm, tmp_path, plain):
+    more = ["trainer=ddp", *CPU, "trainer.max_steps=1"]
+    for seed in (0, 1):
+        ranks = warm.ranks(tmp_path, "train", *plain, *more, f"seed={seed}")
+        assert [rank.wait() for rank in ranks] == [0, 0], [rank.err for rank in ranks]
+    folders = [p for p in (tmp_path / "store" / "adapter").iterdir() if p.is_dir()]
+    assert len(folders) == 2
+    assert len(list((tmp_path / "store" / "adapter").rglob("manifest.json"))) == 2
+    assert len(list((tmp_path / "store" / "adapter").rglob("*.safetensors"))) == 2
+
+
+def test_a_loss_that_is_no_number_is_one_line_of_one_rank(warm, tmp_path, plain):
+    more = ["trainer=ddp", *CPU, "trainer.learning_rate=1e30", "trainer.clip=null"]
+    ranks = warm.ranks(tmp_path, "train", "--quiet", *plain, *more)
+    assert [rank.wait() for rank in ranks] == [2, 0]
+    assert ranks[0].err.count("error: ") == 1 and "at step 2" in ranks[0].err
+    assert ranks[1].err == "" and ranks[0].out == ranks[1].out == ""
+
+
+def test_a_rank_that_is_killed_ends_the_other_in_one_line(warm, tmp_path, plain):
+    blows = [None, (int(signal.SIGKILL), 1, "step")]
+    ranks = warm.ranks(tmp_path, "train", "--quiet", *plain, "trainer=ddp", *CPU, blows=blows)
+    assert [rank.wait() for rank in ranks] == [1, -9]
+    said = [line for line in ranks[0].err.splitlines() if not line.startswith("waiting for ")]
+    assert len(said) == 1 and said[0].startswith("error: another process of this training ended; "), said
