@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from graphcontext import cli, new
-from graphcontext.conf_tree import groups
+from graphcontext.conf_tree import TRAIN_GROUPS, groups
 from graphcontext.config import compose
 from graphcontext.errors import InputError
 from graphcontext.table.claims import load_claims
 from graphcontext.table.spec import load_spec
-from graphcontext.validate import bind, check
+from graphcontext.validate import bind, bind_training, check
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -116,13 +116,38 @@ def test_every_group_has_something_to_start_from_that_binds() -> None:
             continue
         key = {"prompt": "prompt@generator.prompt"}.get(group, group)
         chosen = f"metric=[{name}]" if group == "metric" else f"{key}={name}"
-        bind(compose([chosen, "dataset=my_dataset"] if group != "dataset" else [chosen], config_dir="mylab/conf"))
+        words = [chosen, "dataset=my_dataset"] if group != "dataset" else [chosen]
+        if group in TRAIN_GROUPS:
+            bind_training(compose([chosen], config_dir="mylab/conf", primary="train"))
+        else:
+            bind(compose(words, config_dir="mylab/conf"))
     assert load_spec("mylab/my_table", "mylab/conf").baseline == "tfidf"
     assert load_claims("my_claims", "mylab/conf").claims[0].id == "graph_over_text"
     assert compose(["scale=my_scale"], config_dir="mylab/conf").config["scale"]["name"] == "my_scale"
     for path in Path("mylab/conf").rglob("*.yaml"):
         head = path.read_text().splitlines()[:2]
         assert any(line.startswith("# graphcontext ") and "--config-dir mylab/conf" in line for line in head), path
+
+
+def test_an_adapter_of_ones_own_is_trained_with_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["new", "adapter", "small_rank"]) == 0
+    assert "  graphcontext train --config-dir mylab/conf adapter=small_rank" in capsys.readouterr().out.splitlines()
+    yaml = Path("mylab/conf/adapter/small_rank.yaml")
+    assert yaml.read_text().startswith("# graphcontext train --config-dir mylab/conf adapter=small_rank\n")
+    yaml.write_text(yaml.read_text().replace("rank: 16", "rank: 2"))
+    experiment = Path("mylab/conf/experiment/mylab/tuned.yaml")
+    experiment.parent.mkdir(parents=True)
+    experiment.write_text(
+        "# @package _global_\n# graphcontext train --config-dir mylab/conf experiment=mylab/tuned\ndefaults:\n"
+        "  - override /retriever: none\n  - override /enhancer: none\n  - override /adapter: small_rank\n"
+    )
+    config = compose(["experiment=mylab/tuned"], config_dir="mylab/conf", primary="train").config
+    assert config["adapter"]["rank"] == 2
+    bind_training(compose(["experiment=mylab/tuned"], config_dir="mylab/conf", primary="train"))
+    answering = compose(["llm.adapter=mylab/tuned"], config_dir="mylab/conf").config["roles"]["answer"]["adapter"]
+    assert answering["experiment"] == "mylab/tuned" and answering["config_dir"].endswith("mylab/conf")
+    assert cli.main(["list", "adapter", "--config-dir", "mylab/conf"]) == 0
+    assert capsys.readouterr().out.split() == ["full", "lora", "none", "qlora", "small_rank"]
 
 
 def test_a_tree_of_ones_own_name(tmp_path: Path) -> None:

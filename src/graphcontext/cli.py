@@ -17,13 +17,13 @@ from graphcontext.errors import GraphContextError, InputError, did_you_mean
 VERBS = {
     "run": "one run; its metrics with n, failed, empty and interval (-m sweeps commas)",
     "table": "PAPER/ID: the runs that a table lacks, then the table",
-    "train": "an adapter for llm.adapter=; train merge ADAPTER [PATH] writes a model folder of its own",
+    "train": "an adapter for llm.adapter=, going on where it was stopped; train merge ADAPTER [PATH]: a model folder",
     "ask": '"question": one answer, with its context, sources and scores',
     "show": "RUN [RUN …] [--item ID] [--html FILE]: what happened to each item",
     "compare": "RUN RUN: config diff, paired differences with interval and p, items won and lost",
     "claims": "[PAPER]: each ordering that a paper states, tested on what is done; nothing is run",
     "prepare": "[PAPER/ID]: fetch, verify and convert data and models",
-    "plan": "[PAPER/ID]: runs, calls, tokens, VRAM, disk and hours, before spending any",
+    "plan": "[PAPER/ID | experiment=TRAINING]: runs, calls, tokens, VRAM, disk and hours, before spending any",
     "doctor": "[PAPER/ID]: what a run needs, each ✓ or ✗ with the mend",
     "validate": "compose and bind every config; all faults at once",
     "ratings": "export PAPER/ID | import PAPER/ID FILE …: answers for human raters (Doccano), and their labels back",
@@ -36,9 +36,11 @@ EPILOG = """examples:
   graphcontext ask "How do I find which process holds a port?"
   graphcontext run experiment=gcg/text_gen retriever=bm25 retriever.top_k=3
   graphcontext compare 1a2b3c 4d5e6f
+  graphcontext train experiment=gcg/sft scale=sample
+  graphcontext run experiment=gcg/zero_shot llm.adapter=gcg/sft
 
 files: ./store (artefacts), ./runs, ./results; GRAPHCONTEXT_HOME (models), GRAPHCONTEXT_DATA (real data)
-exit codes: 0 done, 1 a run failed, 2 your input is wrong"""
+exit codes: 0 done, 1 a run failed, 2 your input is wrong; a training told to stop: 128 + the signal"""
 
 
 class _Parser(argparse.ArgumentParser):

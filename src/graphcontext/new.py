@@ -13,20 +13,24 @@ import re
 import sys
 from pathlib import Path
 
-from graphcontext.conf_tree import conf_dir, groups, options
+from graphcontext.conf_tree import TRAIN_GROUPS, conf_dir, groups, options
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.files import write_atomic
 
 TEMPLATES = Path(__file__).parent / "templates"
 DEFAULT = "mylab/conf"
 NESTED = ("table", "experiment")  # named PAPER/ID
-COPIED = {"scale": "sample", "llm": "smollm2", "prompt": "answer", "bertscore": "minilm", "one_hop": "file"}
+COPIED = {
+    **{"scale": "sample", "llm": "smollm2", "prompt": "answer", "bertscore": "minilm", "one_hop": "file"},
+    **{"adapter": "lora", "trainer": "gpu", "debug": "tiny"},
+}
 COMMANDS = {
     "scale": "table gcg/t3 scale={name}",
     "prompt": "run prompt@generator.prompt={name}",
     "table": "table {name}",
     "claims": "claims {name}",
     "experiment": "run experiment={name}",
+    **{group: f"train {group}={{name}}" for group in TRAIN_GROUPS},
 }
 
 

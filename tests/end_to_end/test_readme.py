@@ -1,4 +1,4 @@
-"""What the README tells a newcomer to type is what the program understands."""
+"""What the README and docs/training.md tell a newcomer to type is what the program understands."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from pathlib import Path
 import pytest
 
 from graphcontext import cli
+from graphcontext.component import instantiate
 from graphcontext.config import compose
 from graphcontext.table.expand import request
 from graphcontext.table.spec import load_spec
+from graphcontext.train.together import check_together
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TRAINING = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
 COMMANDS = [
     shlex.split(line.removeprefix("$ "), comments=True)[1:]
-    for line in README.splitlines()
+    for line in (README + TRAINING).splitlines()
     if line.startswith("$ graphcontext ")
 ]
 
@@ -32,6 +36,24 @@ def test_each_command_parses(words, tmp_path, monkeypatch):
         assert request(rest[0], overrides).spec == load_spec(rest[0])
     elif verb == "run" and not parsed.config_dir:
         assert compose(overrides).config["retriever"]["_target_"]
+    elif (verb == "train" and rest[0] != "merge") or (verb == "plan" and rest == overrides):
+        config = compose(overrides, primary="train").config
+        settings, adapter = (instantiate(config[name], name) for name in ("trainer", "adapter"))
+        check_together(config, settings, adapter)
+    elif verb == "train":
+        adapter = compose([*overrides, f"llm.adapter={rest[1]}"]).config["roles"]["answer"]["adapter"]
+        assert adapter["experiment"] == rest[1]
+
+
+def test_each_line_for_a_launcher_is_a_training():
+    """``torchrun … -m graphcontext.cli train …`` names as many processes as its trainer does."""
+    lines = [shlex.split(line) for line in (README + TRAINING).splitlines() if line.startswith("$ torchrun ")]
+    assert lines
+    for words in lines:
+        _, n = words[words.index("--nproc-per-node") : words.index("--nproc-per-node") + 2]
+        _, verb, *overrides = words[words.index("-m") + 1 :]
+        settings = instantiate(compose(overrides, primary="train").config["trainer"], "trainer")
+        assert verb == "train" and settings.world == int(n)
 
 
 def test_the_example_component_works_as_printed(tmp_path, monkeypatch):
