@@ -56,6 +56,20 @@ def test_each_line_for_a_launcher_is_a_training():
         assert verb == "train" and settings.world == int(n)
 
 
+def test_each_job_for_slurm_is_a_training_or_a_table():
+    """``sbatch slurm/NAME.sbatch words`` names a script that is there, which gives the words to a verb."""
+    text = (ROOT / "slurm" / "README.md").read_text(encoding="utf-8")
+    jobs = re.findall(r"^    sbatch (slurm/\w+\.sbatch) (.*)$", text, flags=re.MULTILINE)
+    assert len(jobs) == 2
+    for name, words in jobs:
+        script = (ROOT / name).read_text(encoding="utf-8")
+        (verb,) = re.findall(r"^(?:code=0\n)?srun .*graphcontext (\w+) .*\"\$@\"", script, flags=re.MULTILINE)
+        if verb == "table":
+            request(words.split()[0], words.split()[1:])
+        else:
+            compose([*words.split(), "trainer=ddp", "trainer.devices=8", "trainer.nodes=1"], primary="train")
+
+
 def test_the_example_component_works_as_printed(tmp_path, monkeypatch):
     """The three files of "Add a component", copied out of the README, compose, run and pass their test."""
     import sys
