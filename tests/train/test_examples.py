@@ -86,7 +86,8 @@ class TestCausal:
 
     def test_a_prompt_without_room_for_an_answer_is_left_out_and_counted(self, llama):
         found = encode(llama, pair(), pair("how do i list " * 3), most=8)  # prompts of 8 and 15 tokens
-        assert found.examples == [] and found.skipped == {"no room for an answer in trainer.max_tokens=8": 2} and found.cut == 0
+        reason = "no room for an answer in trainer.max_tokens=8"
+        assert found.examples == [] and found.skipped == {reason: 2} and found.cut == 0
         assert "left out 2: no room for an answer in trainer.max_tokens=8" in found.described("train")
 
     def test_a_pair_with_a_reason_is_left_out_under_it(self, llama):

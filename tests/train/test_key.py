@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
+import yaml
 
 from graphcontext.errors import InputError, MissingDataError
 from graphcontext.train.key import base, side_of, training_key
 from tests.train import tiny
 
 
+@pytest.fixture(scope="module")
+def plain_config(data, llama):
+    return tiny.composed(*tiny.words(data, llama))
+
+
 @pytest.fixture
-def key(words):
-    return lambda *more: training_key(tiny.composed(*words(*more)))
+def key(words, plain_config):
+    """Return the key of the tiny training with further words; values are set without composing anew."""
+
+    def key(*more):
+        if any("." not in word.partition("=")[0] or "@" in word for word in more):
+            return training_key(tiny.composed(*words(*more)))
+        config = copy.deepcopy(plain_config)
+        for word in more:
+            name, _, value = word.partition("=")
+            *path, last = name.replace("llm.", "generator.llm.").split(".")
+            node = config
+            for part in path:
+                node = node[part]
+            assert last in node
+            node[last] = yaml.safe_load(value)
+        return training_key(config)
+
+    return key
 
 
 EXECUTION = [
@@ -25,7 +49,7 @@ EXECUTION = [
     ["trainer.checkpoint_minutes=9"],
     ["trainer.wandb=offline"],
     ["trainer.profile=true"],
-    ["llm.temperature=0.7", "llm.repetition_penalty=1.5", "llm.batch_size=1", "limits.max_new_tokens=7"],
+    ["llm.temperature=0.7", "llm.repetition_penalty=1.5", "llm.batch_size=1", "generator.max_new_tokens=7"],
     ["metric=[rouge1]"],
     ["split=validation"],  # of a run
     ["dataset.limit=1"],  # of a run too: trainer.pairs says how many pairs
@@ -47,7 +71,7 @@ RECIPE = [
     ["seed=1"],
     ["generator.prompt.user='{question}!'"],
     ["prompt@generator.prompt=answer"],
-    ["retriever=bm25"],
+    ["retriever=tfidf"],
     ["llm.system_role=false"],
     ["llm.dtype=bfloat16"],
 ]
@@ -74,7 +98,7 @@ def test_another_data_set_and_another_base_model_change_it(key, tmp_path, words)
 
 def test_of_text_questions_and_prompt_do_not_enter(key):
     text = key("trainer.data=text")
-    assert key("trainer.data=text", "generator.prompt.user='{question}!'", "retriever=bm25") == text
+    assert key("trainer.data=text", "generator.prompt.user='{question}!'", "retriever=tfidf") == text
     assert key("trainer.data=text", "trainer.learning_rate=0.02") != text
 
 

@@ -33,7 +33,7 @@ def test_each_side_has_its_questions_in_the_prompt_of_the_format(read):
 
 
 def test_the_context_of_a_run_is_in_the_prompt(read):
-    pairs, stages = read("retriever=bm25", "prompt@generator.prompt=answer")
+    pairs, stages = read("retriever=tfidf", "prompt@generator.prompt=answer")
     assert all("the tool for" in str(p.messages) for p in pairs)
     assert "ranking" in stages.seen and "context" in stages.seen
 

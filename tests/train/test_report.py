@@ -94,6 +94,18 @@ class TestWandb:
         assert step == 1 and "step" not in row and "held_out_loss" not in row and row["loss"] == ROWS[1]["loss"]
         assert fake["finished"]
 
+    def test_a_training_goes_on_when_its_process_is_gone(self, fake, tmp_path, capsys):
+        def lost(*_, **__):
+            raise ConnectionResetError("Connection lost")  # a job's SIGTERM reached wandb's process first
+
+        curve = Wandb("offline", "key", tmp_path, "n", {})
+        curve.run.log = curve.run.finish = lost
+        curve.log(ROWS[1])
+        curve.log(ROWS[1])
+        curve.close()
+        said = "wandb is gone (Connection lost): losses go to metrics.csv alone\n"
+        assert capsys.readouterr().err == said  # once
+
     def test_disabled_does_not_import_it(self, monkeypatch, tmp_path):
         monkeypatch.setitem(sys.modules, "wandb", None)
         curve = Wandb("disabled", "key", tmp_path / "wandb", "n", {})

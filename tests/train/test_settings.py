@@ -27,6 +27,7 @@ def settings(**changes):
         ({"loss_on": "prompt"}, r"allowed: all, answer"),
         ({"epochs": 0}, r"trainer\.epochs=0; allowed: above 0"),
         ({"learning_rate": math.inf}, r"trainer\.learning_rate=inf; allowed: above 0"),
+        ({"learning_rate": 1e38}, r"trainer\.learning_rate=1e\+38; allowed: up to 1e30"),
         ({"learning_rate": math.nan}, r"trainer\.learning_rate=nan; allowed: above 0"),
         ({"clip": -1.0}, r"trainer\.clip=-1\.0; allowed: above 0, or null"),
         ({"warmup": -0.1}, r"trainer\.warmup=-0\.1; allowed: 0 and more"),

@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from graphcontext.component import instantiate
 from graphcontext.config import compose
 from graphcontext.errors import InputError
 from graphcontext.models import has_gpu
+from graphcontext.train.together import check_together
 
 NEEDED = {"pytorch_lightning": "pytorch-lightning", "peft": "peft"}
 
@@ -37,6 +39,8 @@ def train(overrides: list[str], config_dir: str | None, root: Path, quiet: bool)
     """
     composed = compose(with_trainer(overrides), (), config_dir, primary="train")
     check_extra()
+    parts = [instantiate(composed.config[name], name) for name in ("trainer", "adapter")]
+    check_together(composed.config, *parts)  # before seconds of imports
     from graphcontext.train.fit import train as fit
 
     return fit(composed.config, root, quiet, str(composed.choices.get("experiment")))

@@ -108,6 +108,8 @@ class TrainerSettings:
         for name in ("epochs", "learning_rate", "clip", "validations", "checkpoint_minutes"):
             if given[name] is not None and not 0 < given[name] < math.inf:
                 raise InputError(f"trainer.{name}={given[name]}; allowed: above 0{', or null' * (name == 'clip')}")
+        if learning_rate > 1e30:  # AdamW's arithmetic is in float32
+            raise InputError(f"trainer.learning_rate={learning_rate}; allowed: up to 1e30")
         for name in ("warmup", "weight_decay", "workers"):
             if not 0 <= given[name] < math.inf:
                 raise InputError(f"trainer.{name}={given[name]}; allowed: 0 and more")

@@ -1,0 +1,94 @@
+"""A training as a process of its own: its fault in one line, its signals passed on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from graphcontext.errors import InputError
+from graphcontext.train import launch as module
+from graphcontext.train.launch import launch
+
+
+class Adapter:
+    experiment, command = "gcg/sft", "graphcontext train experiment=gcg/sft"
+    words = ("experiment=gcg/sft",)
+
+
+@pytest.fixture
+def child(monkeypatch):
+    """Let a script take the place of the command."""
+    real = module.subprocess.Popen
+
+    def become(script):
+        seen = []
+
+        def popen(words, **options):
+            seen.append(words)
+            return real([sys.executable, "-c", script], **options)
+
+        monkeypatch.setattr(module.subprocess, "Popen", popen)
+        return seen
+
+    return become
+
+
+def test_it_is_the_command_that_a_user_would_type(child, tmp_path, capfd):
+    seen = child("import sys; print('step 1', file=sys.stderr)")
+    assert launch(Adapter, tmp_path, quiet=False) is None
+    assert seen == [[sys.executable, "-P", "-m", "graphcontext.cli", "train", "experiment=gcg/sft"]]
+    out, err = capfd.readouterr()
+    assert out == "" and err.splitlines() == ["training gcg/sft: graphcontext train experiment=gcg/sft", "step 1"]
+
+
+def test_its_last_error_is_the_reason(child, tmp_path):
+    child("import sys; print('error: one\\nerror: two', file=sys.stderr); sys.exit(2)")
+    assert launch(Adapter, tmp_path, quiet=True) == "two"
+
+
+def test_one_without_a_word_is_named_by_its_code(child, tmp_path):
+    child("import sys; sys.exit(7)")
+    assert launch(Adapter, tmp_path, quiet=True).startswith("the training ended with exit code 7; graphcontext train ")
+
+
+def test_one_that_is_killed_is_a_failure_and_not_a_result(child, tmp_path):
+    child("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    assert "exit code -9" in launch(Adapter, tmp_path, quiet=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_signals_are_passed_on_and_it_stops_as_told(child, tmp_path, number):
+    ready = tmp_path / "ready"
+    child(
+        "import pathlib, signal, sys, time\n"
+        f"signal.signal({int(number)}, lambda n, _: sys.exit(128 + n))\n"
+        f"pathlib.Path({str(ready)!r}).touch()\n"
+        "time.sleep(60)"
+    )
+    before = signal.getsignal(number)
+    stopped = threading.Event()
+    threading.Thread(target=strike, args=(ready, number, stopped), daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        launch(Adapter, tmp_path, quiet=True)
+    stopped.set()
+    assert signal.getsignal(number) == before
+
+
+def strike(ready: Path, number: int, stopped: threading.Event) -> None:
+    while not ready.exists():
+        if stopped.wait(0.02):
+            return
+    os.kill(os.getpid(), number)
+
+
+def test_without_the_extra_the_reason_is_said(monkeypatch, tmp_path):
+    def lacking():
+        raise InputError("train needs the package peft: pip install 'graphcontext[train]'")
+
+    monkeypatch.setattr(module, "check_extra", lacking)
+    assert launch(Adapter, tmp_path, quiet=True) == "train needs the package peft: pip install 'graphcontext[train]'"

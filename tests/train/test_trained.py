@@ -1,0 +1,111 @@
+"""An adapter by its training experiment: its key is known before it exists, and a run follows its bytes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from graphcontext import api
+from graphcontext.component import components
+from graphcontext.errors import MissingWeightsError
+from graphcontext.pipeline import keys
+from graphcontext.train.trained import TARGET, TrainedAdapter
+from tests.train import tiny
+
+RUN = ("enhancer=none", "retriever=none", "metric=[rouge1]", "limits.max_new_tokens=4", "tokenizer=words")
+
+
+@pytest.fixture
+def run_words(data, llama):
+    def run_words(*more, adapter="gcg/sft"):
+        chosen = ["dataset=jsonl", f"dataset.path={data}", "llm=smollm2", f"llm.model={llama}", *RUN]
+        return [*chosen, f"llm.adapter={adapter}", *more]
+
+    return run_words
+
+
+def node(config):
+    (found,) = {json.dumps(n, sort_keys=True) for n in components(config["generator"]) if n["_target_"] == TARGET}
+    return json.loads(found)
+
+
+def key_of(config):
+    return TrainedAdapter.identity(node(config))["training"]
+
+
+def config_of(*words):
+    return api.compose(*words).config
+
+
+def test_the_experiment_becomes_a_node_of_the_runs_data_scale_and_base(run_words, data, llama):
+    found = node(config_of(*run_words()))
+    assert found["experiment"] == "gcg/sft" and found["config_dir"] is None
+    said = " ".join(found["overrides"])
+    assert "dataset=jsonl" in said and str(data) in said and str(llama) in said and "llm=smollm2" in said
+
+
+def test_the_keys_of_a_run_are_known_before_the_adapter_is_there(run_words):
+    tuned, base = keys(config_of(*run_words())), keys(config_of(*run_words(adapter="null")))
+    assert tuned.prediction != base.prediction and tuned.context == base.context
+    assert keys(config_of(*run_words())).prediction == tuned.prediction
+
+
+def test_what_a_run_scores_does_not_change_the_training(run_words, data, llama, tmp_path):
+    plain = key_of(config_of(*run_words()))
+    for more in (["dataset.limit=1"], ["split=validation"], ["limits.max_new_tokens=9"], ["llm.temperature=0.5"]):
+        assert key_of(config_of(*run_words(*more))) == plain, more
+    for more in (["llm.dtype=bfloat16"], [f"llm.model={tiny.save_llama(tmp_path / 'other', hidden_size=16)}"]):
+        assert key_of(config_of(*run_words(*more))) != plain, more
+
+
+def test_a_folder_stays_a_path_and_what_is_neither_is_refused(run_words, tmp_path):
+    config = config_of(*run_words(adapter=tmp_path))
+    assert not [n for n in components(config["generator"]) if n["_target_"] == TARGET]
+    with pytest.raises(MissingWeightsError, match=r"llm\.adapter=gcg/stf: neither .* did you mean gcg/sft\?"):
+        config_of(*run_words(adapter="gcg/stf"))
+    with pytest.raises(MissingWeightsError, match=r"llm\.adapter=\./none: no such folder"):
+        config_of(*run_words(adapter="./none"))
+
+
+def test_an_untrained_one_says_what_to_type(run_words, tmp_path):
+    with pytest.raises(MissingWeightsError, match=r"gcg/sft is not trained yet: graphcontext train experiment=gcg/sft "):
+        api.run(*run_words(), root=tmp_path)
+
+
+@pytest.fixture(scope="module")
+def trained_once(data, llama, tmp_path_factory):
+    """The training that the run's adapter names, done once: two steps."""
+    root = tmp_path_factory.mktemp("trained")
+    chosen = ["dataset=jsonl", f"dataset.path={data}", "llm=smollm2", f"llm.model={llama}", *RUN]
+    found = node(config_of(*chosen, "llm.adapter=gcg/sft"))
+    quick = ["trainer=cpu", "trainer.wandb=disabled", "trainer.max_steps=2", "trainer.max_tokens=64"]
+    done = api.train(f"experiment={found['experiment']}", *found["overrides"], *quick, root=root)
+    folder = root / "store" / "adapter" / key_of(config_of(*chosen, "llm.adapter=gcg/sft"))
+    done.path.rename(folder)  # as if all of its steps had been done
+    about = json.loads((folder / "done.json").read_text())
+    (folder / "done.json").write_text(json.dumps(about | {"key": folder.name}))
+    return folder
+
+
+def test_retrained_to_other_bytes_a_run_computes_its_answers_again(run_words, tmp_path, trained_once):
+    from graphcontext.models import hash_file
+
+    folder = tmp_path / "store" / "adapter" / trained_once.name
+    shutil.copytree(trained_once, folder)
+    first = api.run(*run_words(), root=tmp_path)
+    (prediction,) = (tmp_path / "store" / "prediction").glob("*/done.json")
+    before = prediction.read_bytes()
+    assert api.run(*run_words(), root=tmp_path).path == first.path and prediction.read_bytes() == before
+
+    from safetensors.torch import load_file, save_file
+
+    file = folder / "adapter_model.safetensors"
+    save_file({name: w * -3 + 0.3 for name, w in load_file(file).items()}, file, metadata={"format": "pt"})
+    about = json.loads((folder / "done.json").read_text())
+    about["files"][file.name] = hash_file(file)
+    (folder / "done.json").write_text(json.dumps(about))
+    again = api.run(*run_words(), root=tmp_path)
+    (prediction,) = (tmp_path / "store" / "prediction").glob("*/done.json")  # under the same key
+    assert json.loads(prediction.read_text())["inputs"] != json.loads(before)["inputs"]
