@@ -157,7 +157,8 @@ def _train(
         raise InputError(f"nothing to train on: {sides['train'].described('train')}")
     refuse(config, counted(sides["train"], sides["validation"], base.is_seq2seq))
     said = [found.described(side) for side, found in sides.items()]
-    artefact.begin(inputs)
+    if rank() == 0:
+        artefact.begin(inputs)
     facts = fit(config, settings, base, sides, artefact, quiet, name, said)
     if facts.get("stopped_by"):
         return Trained(artefact.path, {}, facts["stopped_by"], (facts["said"],))
@@ -226,7 +227,7 @@ def fit(
         curve = Wandb(mode, artefact.key, artefact.path / "wandb", name, recipe(config))
         bar = Bar(course.total, position.step, quiet)
         steps = Steps(seats, position, data.held_out_loader, bar, curve, settings.profile)
-        with _calm(), launched():
+        with steps.wish, _calm(), launched():
             lightning_trainer(settings, course, data.deal, steps, artefact.path).fit(module, datamodule=data)
         bar.close()
         curve.close()

@@ -76,7 +76,7 @@ class Steps(pl.Callback):
         found = checkpoint.read(self.seats.last) if self.position.step else None
         if found is not None:
             checkpoint.restore(module.network, found[0], trainer.optimizers[0])
-        self.wish.__enter__()
+        self.wish.listen()
         self.validations = validation_steps(module)
         self.saved = self.clock = time.monotonic()
         self.spent = self.position.rows[-1]["seconds"] if self.position.rows else 0.0
@@ -119,8 +119,7 @@ class Steps(pl.Callback):
             trainer.should_stop = True
 
     def on_train_end(self, trainer: pl.Trainer, module: Tuning) -> None:
-        """Stop listening to signals, and write the profile."""
-        self.wish.__exit__()
+        """Write the profile."""
         if self.profiler is not None:
             self.profiler.__exit__(None, None, None)
             if trainer.is_global_zero:
@@ -128,10 +127,6 @@ class Steps(pl.Callback):
                 shown = self.profiler.key_averages().table(sort_by=f"self_{'cuda' if on_gpu else 'cpu'}_time_total")
                 write_atomic(self.seats.folder / "profile.txt", shown)
                 self.profiler.export_chrome_trace(str(self.seats.folder / "profile.json"))
-
-    def on_exception(self, trainer: pl.Trainer, module: Tuning, exception: BaseException) -> None:
-        """Stop listening to signals."""
-        self.wish.__exit__()
 
     # Parts of a step
 

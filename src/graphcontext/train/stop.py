@@ -22,10 +22,14 @@ class StopWish:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            for number in SIGNALS:
-                self._before[number] = signal.getsignal(number)
-                signal.signal(number, self._note)
+            self._before = {number: signal.getsignal(number) for number in SIGNALS}
+        self.listen()
         return self
+
+    def listen(self) -> None:
+        """Note signals again, where Lightning has put a handler of its own in between."""
+        for number in self._before:
+            signal.signal(number, self._note)
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
