@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import importlib.util
 import io
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -151,10 +152,24 @@ class Wandb:
 
     def log(self, row: dict[str, Any]) -> None:
         """Log one line of metrics.csv at its step."""
+        found = {k: v for k, v in row.items() if v is not None and k != "step" and not math.isnan(float(v))}
         if self.run is not None:
-            found = {k: v for k, v in row.items() if v is not None and k != "step" and not math.isnan(float(v))}
-            self.run.log(found, step=row["step"])
+            self._call(lambda: self.run.log(found, step=row["step"]))
 
     def close(self) -> None:
         if self.run is not None:
-            self.run.finish()  # silent by its settings
+            self._call(self.run.finish)  # silent by its settings
+
+    def _call(self, function: Callable[[], Any]) -> None:
+        """Call wandb; where its process is gone, say so and go on: a job's SIGTERM reaches that process too."""
+        gone: list[type[Exception]] = [OSError]
+        with contextlib.suppress(ImportError):
+            from wandb.sdk.mailbox import MailboxClosedError
+
+            gone.append(MailboxClosedError)
+        try:
+            function()
+        except tuple(gone) as error:
+            why = str(error) or type(error).__name__
+            print(f"wandb is gone ({why}): losses go to metrics.csv alone", file=sys.stderr)
+            self.run = None
