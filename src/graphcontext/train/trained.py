@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from graphcontext.models import adapter_identity
 TARGET = "graphcontext.train.trained.TrainedAdapter"
 STAGE = "adapter"  # of the store
 BASE = ("model", "revision", "dtype", "system_role")  # of an llm: what a training starts from
+WORDS = ("null", "true", "false", "nan", "inf", "yes", "no", "on", "off")  # what YAML takes for no text
 NOT_THE_POOL = ("dataset.limit", "dataset.seed", "dataset.side")  # which questions a run scores
 
 
@@ -169,6 +171,8 @@ def _text(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(_text, value)) + "]"
+    if isinstance(value, str) and re.fullmatch(r"(?:[A-Za-z/~_]|\.{1,2}/)[\w./~-]*", value) and value.lower() not in WORDS:
+        return value
     if isinstance(value, str):
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return str(value)
