@@ -70,7 +70,7 @@ def test_a_folder_stays_a_path_and_what_is_neither_is_refused(run_words, tmp_pat
 
 
 def test_an_untrained_one_says_what_to_type(run_words, tmp_path):
-    with pytest.raises(MissingWeightsError, match=r"gcg/sft is not trained yet: graphcontext train experiment=gcg/sft "):
+    with pytest.raises(MissingWeightsError, match=r"gcg/sft is not trained yet: graphcontext train experiment=gcg/sft"):
         api.run(*run_words(), root=tmp_path)
 
 
@@ -106,6 +106,6 @@ def test_retrained_to_other_bytes_a_run_computes_its_answers_again(run_words, tm
     about = json.loads((folder / "done.json").read_text())
     about["files"][file.name] = hash_file(file)
     (folder / "done.json").write_text(json.dumps(about))
-    again = api.run(*run_words(), root=tmp_path)
+    api.run(*run_words(), root=tmp_path)
     (prediction,) = (tmp_path / "store" / "prediction").glob("*/done.json")  # under the same key
     assert json.loads(prediction.read_text())["inputs"] != json.loads(before)["inputs"]
