@@ -85,12 +85,12 @@ def cell(model: str, kind: str, options: argparse.Namespace) -> dict[str, Any]:
     from graphcontext.train.base import read_base
     from graphcontext.train.batches import Course
     from graphcontext.train.checkpoint import Position
+    from graphcontext.train.data_module import PairsData
     from graphcontext.train.examples import Example, Examples
-    from graphcontext.train.fit import PairsData, _calm
     from graphcontext.train.outline import Counts, plan_of
     from graphcontext.train.report import Bar, Wandb
     from graphcontext.train.steps import Seats, Steps
-    from graphcontext.train.strategy import lightning_trainer, precision_of
+    from graphcontext.train.strategy import Calm, lightning_trainer, precision_of
 
     class Stamped(Steps):
         def on_train_start(self, trainer: Any, module: Any) -> None:
@@ -117,7 +117,7 @@ def cell(model: str, kind: str, options: argparse.Namespace) -> dict[str, Any]:
         examples.append(Example(str(n), ids, ids))
     course = Course((options.tokens,) * len(examples), size, total, config["seed"], settings.bucket)
     plan = plan_of(config, Counts(len(examples), 0, 0.0, options.tokens, options.tokens, options.tokens)).parts()
-    with tempfile.TemporaryDirectory() as name, _calm():
+    with tempfile.TemporaryDirectory() as name, Calm():
         module = base.module(settings, course, examples, config["seed"])
         data = PairsData(Examples(examples), Examples(), course, settings, base.pad)
         bar, curve = Bar(total, 0, True), Wandb("disabled", "", Path(name), "", {})

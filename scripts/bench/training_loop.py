@@ -28,11 +28,12 @@ from graphcontext.train import key as keys
 from graphcontext.train.base import read_base
 from graphcontext.train.batches import Collate, Course, Deal, Learnt, RankBatches
 from graphcontext.train.checkpoint import Position, trained
+from graphcontext.train.data_module import PairsData
 from graphcontext.train.examples import IGNORED, Example, Examples
-from graphcontext.train.fit import PairsData, _calm, recipe
+from graphcontext.train.fit import recipe
 from graphcontext.train.report import Bar, Wandb
 from graphcontext.train.steps import Seats, Steps
-from graphcontext.train.strategy import lightning_trainer
+from graphcontext.train.strategy import Calm, lightning_trainer
 from graphcontext.train.tuning import CausalTuning
 
 PAD = 0
@@ -126,7 +127,7 @@ class Race:
     def ours(self) -> tuple[list[Now], list[float], float]:
         """Return the times at which steps end, their losses, and the seconds of the checkpoint."""
         self._reset()
-        with tempfile.TemporaryDirectory() as name, _calm():
+        with tempfile.TemporaryDirectory() as name, Calm():
             folder, position = Path(name), Position()
             module = CausalTuning(
                 lambda: self.network, self.settings, self.course, self.examples, self.config["seed"], 0

@@ -19,8 +19,8 @@ from graphcontext.component import fingerprint, locate, used
 from graphcontext.files import digest
 
 LIBRARIES = (
-    *("torch", "transformers", "accelerate", "peft", "pytorch-lightning", "bitsandbytes", "numpy", "scipy", "tokenizers"),
-    *("hydra-core", "omegaconf", "spacy", "rouge-score-rs", "lxml", "numba"),
+    *("torch", "transformers", "accelerate", "peft", "pytorch-lightning", "bitsandbytes", "numpy", "scipy"),
+    *("tokenizers", "hydra-core", "omegaconf", "spacy", "rouge-score-rs", "lxml", "numba"),
 )
 
 

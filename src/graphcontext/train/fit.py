@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import sys
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import pytorch_lightning as pl
-from torch.utils.data import DataLoader
 
 from graphcontext import models
 from graphcontext.component import instantiate
@@ -21,18 +16,19 @@ from graphcontext.stage import Stages, damaged
 from graphcontext.store import Artefact, Store, Workspace
 from graphcontext.train import key as keys
 from graphcontext.train.base import Base, read_base
-from graphcontext.train.batches import Collate, Course, Deal, Learnt, RankBatches, held_out_batches
+from graphcontext.train.batches import Course, Deal
 from graphcontext.train.checkpoint import Position
 from graphcontext.train.checkpoint import read as read_checkpoint
 from graphcontext.train.cost import refuse
 from graphcontext.train.counts import counted
+from graphcontext.train.data_module import PairsData
 from graphcontext.train.examples import Examples
 from graphcontext.train.pairs import made_from, read_pairs, read_texts
 from graphcontext.train.report import Bar, Wandb
 from graphcontext.train.result import write_result
 from graphcontext.train.settings import TrainerSettings
 from graphcontext.train.steps import Seats, Steps
-from graphcontext.train.strategy import device_of, launched, lightning_trainer, precision_of, rank
+from graphcontext.train.strategy import Calm, device_of, launched, lightning_trainer, precision_of, rank
 from graphcontext.train.together import check_together
 from graphcontext.train.trained import STAGE
 
@@ -70,40 +66,6 @@ class Trained:
         if None not in (held.get("base"), held.get("best")) and held["best"] >= held["base"]:
             shown.append("the held-out loss never fell below the base model's")
         return shown
-
-
-class PairsData(pl.LightningDataModule):
-    """Micro-batches of one rank from a step on; batches are dealt out here, not by Lightning's sampler.
-
-    Args:
-        train, held_out: examples of both sides.
-        course: all optimiser steps.
-        settings: of the training.
-        pad: id of the padding token.
-    """
-
-    def __init__(self, train: Examples, held_out: Examples, course: Course, settings: TrainerSettings, pad: int):
-        super().__init__()
-        self.train, self.held_out, self.course, self.settings = train.examples, held_out.examples, course, settings
-        self.start, self.collate = 0, Collate(pad)
-
-    @property
-    def deal(self) -> Deal:
-        return Deal(self.settings.world, self.settings.micro_batch_size)
-
-    def train_dataloader(self) -> Any:
-        batches = RankBatches(self.course, self.deal, rank(), self.start)
-        return self._loader(self.train, batches)
-
-    def held_out_loader(self) -> Any:
-        """Return the loader of this rank's held-out batches; all ranks have the same number of them."""
-        lengths = [e.length for e in self.held_out]
-        return self._loader(self.held_out, held_out_batches(lengths, self.deal, rank()))
-
-    def _loader(self, examples: Any, batches: Any) -> Any:
-        return DataLoader(
-            Learnt(examples), batch_sampler=batches, collate_fn=self.collate, num_workers=self.settings.workers
-        )
 
 
 def train(config: dict[str, Any], root: Path | str = ".", quiet: bool = False, name: str = "") -> Trained:
@@ -164,7 +126,7 @@ def _train(
         return Trained(artefact.path, {}, facts["stopped_by"], (facts["said"],))
     if rank() == 0:
         artefact.finish(facts, inputs)
-    return Trained(artefact.path, facts, 0, tuple(said))
+    return Trained(artefact.path, facts, 0, tuple(said) if quiet else ())  # said before, where progress is shown
 
 
 def finished(artefact: Artefact) -> Trained:
@@ -227,7 +189,7 @@ def fit(
         curve = Wandb(mode, artefact.key, artefact.path / "wandb", name, recipe(config))
         bar = Bar(course.total, position.step, quiet)
         steps = Steps(seats, position, data.held_out_loader, bar, curve, settings.profile)
-        with steps.wish, _calm(), launched():
+        with steps.wish, Calm(), launched():
             lightning_trainer(settings, course, data.deal, steps, artefact.path).fit(module, datamodule=data)
         bar.close()
         curve.close()
@@ -264,16 +226,3 @@ def _how(settings: TrainerSettings, base: Base, course: Course, position: Positi
     if position.step:
         lines.append(f"going on after step {position.step}")
     return lines
-
-
-class _calm(warnings.catch_warnings):
-    """Keep Lightning's advice off the terminal: what it would say is configured or shown by us."""
-
-    def __enter__(self) -> Any:
-        entered = super().__enter__()
-        for module in ("pytorch_lightning", "lightning_fabric", "transformers"):
-            warnings.filterwarnings("ignore", module=module)
-        for name in list(logging.root.manager.loggerDict):
-            if name.partition(".")[0] in ("pytorch_lightning", "lightning_fabric", "bitsandbytes"):
-                logging.getLogger(name).setLevel(logging.WARNING)
-        return entered

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -168,3 +170,16 @@ def _strategy(settings: TrainerSettings) -> Any:
             process_group_backend=backend,
         )
     return "auto"
+
+
+class Calm(warnings.catch_warnings):
+    """Keep Lightning's advice off the terminal: what it would say is configured or shown by us."""
+
+    def __enter__(self) -> Any:
+        entered = super().__enter__()
+        for module in ("pytorch_lightning", "lightning_fabric", "transformers"):
+            warnings.filterwarnings("ignore", module=module)
+        for name in list(logging.root.manager.loggerDict):
+            if name.partition(".")[0] in ("pytorch_lightning", "lightning_fabric", "bitsandbytes"):
+                logging.getLogger(name).setLevel(logging.WARNING)
+        return entered

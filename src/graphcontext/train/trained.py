@@ -17,6 +17,7 @@ from graphcontext.models import adapter_identity
 TARGET = "graphcontext.train.trained.TrainedAdapter"
 STAGE = "adapter"  # of the store
 BASE = ("model", "revision", "dtype", "system_role")  # of an llm: what a training starts from
+PLAIN = re.compile(r"(?:[A-Za-z/~_]|\.{1,2}/)[\w./~-]*")  # text that needs no quotes in an override
 WORDS = ("null", "true", "false", "nan", "inf", "yes", "no", "on", "off")  # what YAML takes for no text
 NOT_THE_POOL = ("dataset.limit", "dataset.seed", "dataset.side")  # which questions a run scores
 
@@ -171,7 +172,7 @@ def _text(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(_text, value)) + "]"
-    if isinstance(value, str) and re.fullmatch(r"(?:[A-Za-z/~_]|\.{1,2}/)[\w./~-]*", value) and value.lower() not in WORDS:
+    if isinstance(value, str) and PLAIN.fullmatch(value) and value.lower() not in WORDS:
         return value
     if isinstance(value, str):
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
