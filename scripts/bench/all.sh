@@ -33,7 +33,7 @@ run() { # bench, arguments …
     run generation
     run training_memory
     run training_loop
-    run bucketing ${GRAPHCONTEXT_DATA:+scale=small dataset=stackexchange}
+    run bucketing ${GRAPHCONTEXT_DATA:+scale=small dataset=stackexchange} trainer.micro_batch_size=2
     run finished_table --folder "$folder"
 } >"$out.part"
 cat -s "$out.part" >"$out"
