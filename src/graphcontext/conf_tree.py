@@ -60,6 +60,8 @@ def trains(experiment: str, config_dir: str | None = None) -> bool:
                 read = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
             except (yaml.YAMLError, UnicodeDecodeError):
                 return False  # composing it says what is wrong
+            if not isinstance(read, dict):
+                return False
             chosen = [key for d in read.get("defaults") or [] if isinstance(d, dict) for key in d]
             named = {key.removeprefix("override ").strip("/") for key in chosen} | set(read)
             return bool(named & set(TRAIN_GROUPS))

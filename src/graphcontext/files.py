@@ -8,9 +8,9 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from graphcontext.data.records import to_json
 from graphcontext.errors import GraphContextError, RunError
@@ -26,8 +26,12 @@ def digest(value: Any) -> str:
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
-def write_atomic(path: Path, data: bytes | str) -> None:
+def write_atomic(path: Path, data: bytes | str | Callable[[BinaryIO], Any]) -> None:
     """Write a file so that a reader sees the old or the new content, never a part of it.
+
+    Args:
+        path: the file.
+        data: its content, or what writes it to a stream.
 
     Raises:
         RunError: the disk is full; the file that stood there is untouched.
@@ -36,7 +40,10 @@ def write_atomic(path: Path, data: bytes | str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as stream:
-            stream.write(data.encode() if isinstance(data, str) else data)
+            if callable(data):
+                data(stream)
+            else:
+                stream.write(data.encode() if isinstance(data, str) else data)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, path)

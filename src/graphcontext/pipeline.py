@@ -175,7 +175,7 @@ class Pipeline:
         def compute(batch: list[Question]) -> list[Ranking]:
             return check_rankings(retriever.retrieve(batch, data.corpora, graphs), batch, data.corpora)
 
-        inputs = ["corpus", "graph"] if self.keys.graph else ["corpus"]
+        inputs = ["corpus", *(["graph"] if self.keys.graph else []), *self._adapters("retriever")]
         return self._items("ranking", self.keys.ranking, inputs, data.questions, compute, Ranking)
 
     def contexts(self, data: Data, rankings: list[Ranking]) -> list[Context]:

@@ -160,8 +160,7 @@ def missing_adapters(config: dict[str, Any]) -> list[str]:
 
 
 def untrained(config: dict[str, Any], root: Path | str = ".") -> list[TrainedAdapter]:
-    """Return the trainings whose result this config takes and the working folder ``root`` does not have yet.
-    """
+    """Return the trainings whose result this config takes and the working folder ``root`` does not have yet."""
     nodes = {json.dumps(n, sort_keys=True): n for n in used(config) if n["_target_"] == TARGET}
     found = [instantiate(node, "llm.adapter", Workspace(Store(Path(root) / "store"))) for node in nodes.values()]
     return [adapter for adapter in found if not adapter.is_trained]

@@ -295,6 +295,9 @@ def _write(run: Run, job: _Job) -> dict[str, Any]:
     files["card.json"] = json.dumps(data.card, indent=1, ensure_ascii=False)
     files["config.yaml"] = yaml.safe_dump(pipeline.config, sort_keys=False, allow_unicode=True)
     stages = {name: {"key": s.artefact.key, **s.facts} for name, s in seen.items()}
+    for name in stages:
+        if name.startswith("adapter:"):  # trained by another command: a run is of these bytes
+            stages[name]["content"] = seen[name].content
     about = manifest(pipeline.config, stages, sorted(data.corpora))
     write_folder(run.path, files, metrics, about)
     return metrics

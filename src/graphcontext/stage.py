@@ -92,8 +92,7 @@ class Stages:
         done, lost = artefact.finished, damaged(artefact)
         if done is None or lost is not None:
             raise InputError(f"{artefact.path}: {lost or 'done.json'} is not what was stored; make it again")
-        kept = {file: known for file, known in done["files"].items() if file.startswith(("adapter_", "model"))}
-        self.seen[name] = Seen(artefact, done["facts"], digest(kept))
+        self.seen[name] = Seen(artefact, done["facts"], weights_digest(artefact))
 
     def _make(self, artefact: Artefact, made_from: dict[str, str], make: Callable[[Artefact], dict[str, Any]]) -> None:
         lost = damaged(artefact)
@@ -119,6 +118,12 @@ class Stages:
         if again is None or again["files"] != done["files"]:
             return None
         return value, Seen(artefact, done["facts"], digest(done["files"]))
+
+
+def weights_digest(artefact: Artefact) -> str:
+    """Return the hash of the weights of a finished training, apart from its curves and manifest."""
+    files = (artefact.finished or {"files": {}})["files"]
+    return digest({file: known for file, known in files.items() if file.startswith(("adapter_", "model"))})
 
 
 def damaged(artefact: Artefact) -> str | None:

@@ -18,6 +18,7 @@ from graphcontext.train.launch import launch
 class Adapter:
     experiment, command = "gcg/sft", "graphcontext train experiment=gcg/sft"
     words = ("experiment=gcg/sft",)
+    is_trained = True
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ class TestFinalState:
     @pytest.fixture
     def seats(self, tmp_path):
         seats = Seats(tmp_path)
-        for path, value in ((seats.last, 1.0), (seats.best, 2.0)):
+        for path, value in ((seats.last, 1.0), (seats.best(4), 2.0)):
             checkpoint.write(path, {"w": {"weight": torch.tensor(value)}}, Position())
         return seats
 
@@ -53,9 +53,9 @@ class TestFinalState:
         ("keep", "best", "wanted"), [("best", 0.5, 2.0), ("last", 0.5, 1.0), ("best", None, 1.0)]
     )
     def test_which_weights_are_kept(self, seats, keep, best, wanted):
-        assert final_state(seats, keep, Position(best=best))["w"]["weight"].item() == wanted
+        assert final_state(seats, keep, Position(best=best, best_step=4))["w"]["weight"].item() == wanted
 
     def test_one_that_is_gone_is_named(self, seats):
-        seats.best.unlink()
-        with pytest.raises(RunError, match=r"best\.pt is gone; remove .* and train again"):
-            final_state(seats, "best", Position(best=0.5))
+        seats.best(4).unlink()
+        with pytest.raises(RunError, match=r"best-4\.pt is gone; remove .* and train again"):
+            final_state(seats, "best", Position(best=0.5, best_step=4))

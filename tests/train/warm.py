@@ -9,6 +9,7 @@ It computes nothing itself, so that its children find neither threads nor locks 
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -65,7 +66,9 @@ def await_blow(number: int, step: int, place: str) -> None:
 
     def write_atomic(path: Any, content: Any) -> None:
         if place == "result" or at[0] == step:
-            path.with_name(f".{path.name}.half").write_bytes(content[: len(content) // 2])
+            whole = io.BytesIO()
+            content(whole) if callable(content) else whole.write(content)
+            path.with_name(f".{path.name}.half").write_bytes(whole.getvalue()[: whole.tell() // 2])
             os.kill(os.getpid(), number)
         put(path, content)
 

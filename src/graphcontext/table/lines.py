@@ -13,12 +13,14 @@ from graphcontext.pipeline import Keys, Pipeline, build_parts, keys
 from graphcontext.plan import budgeted_limits
 from graphcontext.prepare import check_servers, missing_models, untrained
 from graphcontext.runs import Run, execute_all, run_path
+from graphcontext.stage import weights_digest
 from graphcontext.store import Store, Workspace
 from graphcontext.table import expand
 from graphcontext.table.expand import CellConfig, Request
 from graphcontext.table.spec import Row
 from graphcontext.table.substitutions import altered, stand_ins
 from graphcontext.train.launch import launch
+from graphcontext.train.trained import STAGE
 
 KEPT = ("scale", "dataset", "dataset.path")  # overrides that a table's file is named by otherwise
 
@@ -270,6 +272,15 @@ def _compute(lines: list[Line], root: Path, quiet: bool) -> None:
             line.reason = None
 
 
+def _tuned_since(run: Run, root: Path) -> bool:
+    """Tell whether an adapter that a run took has been trained again and has other weights now."""
+    for name, known in run.manifest["stages"].items():
+        artefact = Store(root / "store").artefact(STAGE, known["key"])
+        if name.startswith("adapter:") and artefact.finished and weights_digest(artefact) != known["content"]:
+            return True
+    return False
+
+
 def _done(line: Line, root: Path) -> bool:
     """Take the finished run from its folder, if it is there and has nothing to retry."""
     if line.keys is None:
@@ -278,7 +289,7 @@ def _done(line: Line, root: Path) -> bool:
     if not run.is_whole():  # not there yet, or damaged: made again from the store
         return False
     metrics = run.metrics
-    if metrics["n_failed"] or metrics["facts"].get("n_retry"):
+    if metrics["n_failed"] or metrics["facts"].get("n_retry") or _tuned_since(run, root):
         return False
     line.run = run
     return True

@@ -31,7 +31,8 @@ class Base:
         self.node, self.adapter, self.settings = node, adapter, settings
         self.folder: Path = models.resolve(node["model"], node.get("revision"))
         self.is_seq2seq = bool(getattr(load_config(self.folder), "is_encoder_decoder", False))
-        device = device_of(settings)
+        device = "cpu" if settings.strategy == "fsdp" else device_of(settings)  # sharding moves it, block by block
+        device_of(settings)
         dtype = self._dtype(device)
         self.dtype = dtype
         if self.is_seq2seq:

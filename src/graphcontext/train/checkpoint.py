@@ -7,7 +7,6 @@ random numbers are derived from it (:mod:`graphcontext.train.tuning`): nothing e
 
 from __future__ import annotations
 
-import io
 import pickle
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -40,12 +39,20 @@ class Position:
     rows: list[dict[str, Any]] = field(default_factory=list)
 
 
-def gather(network: Any, optimizer: Any | None = None) -> dict[str, dict[str, Any]]:
-    """Return name → weight, and where an optimiser is given its state, on the CPU; all ranks must call it."""
+def gather(network: Any, optimizer: Any | None = None, keep: bool = True) -> dict[str, dict[str, Any]]:
+    """Return name → weight, and where an optimiser is given its state, on the CPU; all ranks must call it.
+
+    Args:
+        network: the model.
+        optimizer: its state is wanted too.
+        keep: False on ranks that write nothing: they hand over their shards and keep no copy.
+    """
     found: dict[str, dict[str, Any]] = {}
     for name, weight in trained(network):
         state = optimizer.state.get(weight, {}) if optimizer is not None else {}
-        found[name] = {"weight": _whole(weight), **{key: _whole(value) for key, value in state.items()}}
+        whole = {key: _whole(value, keep) for key, value in {"weight": weight, **state}.items()}
+        if keep:
+            found[name] = whole
     return found
 
 
@@ -56,9 +63,7 @@ def trained(network: Any) -> list[tuple[str, Any]]:
 
 def write(path: Path, state: dict[str, dict[str, Any]], position: Position) -> None:
     """Write a checkpoint atomically."""
-    stream = io.BytesIO()
-    torch.save({"state": state, "position": asdict(position)}, stream)
-    write_atomic(path, stream.getvalue())
+    write_atomic(path, lambda stream: torch.save({"state": state, "position": asdict(position)}, stream))
 
 
 def read(path: Path) -> tuple[dict[str, dict[str, Any]], Position] | None:
@@ -73,7 +78,7 @@ def read(path: Path) -> tuple[dict[str, dict[str, Any]], Position] | None:
         found = torch.load(path, map_location="cpu", weights_only=True)
         return found["state"], Position(**found["position"])
     except (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, pickle.UnpicklingError) as error:
-        raise RunError(f"{path} is damaged; remove it to start anew from the step before") from error
+        raise RunError(f"{path} is damaged: remove it, and the training starts anew") from error
 
 
 def restore(network: Any, state: dict[str, dict[str, Any]], optimizer: Any | None = None) -> None:
@@ -99,9 +104,11 @@ def restore(network: Any, state: dict[str, dict[str, Any]], optimizer: Any | Non
                 }
 
 
-def _whole(tensor: Any) -> Any:
+def _whole(tensor: Any, keep: bool) -> Any:
     if hasattr(tensor, "full_tensor"):
         tensor = tensor.full_tensor()
+    if not keep:
+        return None
     return tensor.detach().to("cpu", copy=True) if torch.is_tensor(tensor) else torch.tensor(float(tensor))
 
 

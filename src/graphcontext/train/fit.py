@@ -172,6 +172,7 @@ def fit(
     course = course_of(settings, sides["train"], config["seed"])
     found = read_checkpoint(seats.last)
     position = found[1] if found is not None else Position()
+    del found  # its tensors are read again where they are put back
     quiet = quiet or rank() > 0
     if not quiet:
         for line in [*said, *_how(settings, base, course, position)]:
@@ -190,7 +191,7 @@ def fit(
         bar = Bar(course.total, position.step, quiet)
         steps = Steps(seats, position, data.held_out_loader, bar, curve, settings.profile)
         with steps.wish, Calm(), launched():
-            lightning_trainer(settings, course, data.deal, steps, artefact.path).fit(module, datamodule=data)
+            steps.run(lightning_trainer(settings, course, data.deal, steps, artefact.path), module, data)
         bar.close()
         curve.close()
         if steps.stopped_by:
@@ -223,6 +224,9 @@ def _how(settings: TrainerSettings, base: Base, course: Course, position: Positi
         f"{base.kind} on {base.name} in {precision}{f' ({why})' if why else ''}: {course.total} steps of "
         f"{course.batch_size} (ranks × passes × micro-batch: {shape})"
     ]
+    warm = settings.warm_up(course.total)
+    if warm >= course.total > 1:
+        lines.append(f"the warm-up has {warm} steps: the learning rate does not reach its peak in {course.total}")
     if position.step:
         lines.append(f"going on after step {position.step}")
     return lines

@@ -56,6 +56,9 @@ def free_gpu_gib() -> tuple[str, float, bool] | None:
         return None
     import torch
 
+    from graphcontext.train.strategy import local_rank
+
+    torch.cuda.set_device(local_rank())  # no context on another rank's GPU
     free, _ = torch.cuda.mem_get_info()
     return torch.cuda.get_device_name(), free / 2**30, torch.cuda.is_bf16_supported(including_emulation=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from graphcontext.errors import InputError
 from graphcontext.train.command import check_extra
 from graphcontext.train.trained import TrainedAdapter
 
+RANKS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
 FORWARDED = (signal.SIGTERM, signal.SIGUSR1)
 
 
@@ -33,11 +35,13 @@ def launch(adapter: TrainedAdapter, root: Path, quiet: bool) -> str | None:
         check_extra()
     except InputError as error:
         return str(error)
-    words = [sys.executable, "-P", "-m", "graphcontext.cli", "train", *adapter.words, *(["--quiet"] if quiet else [])]
+    given = [absolute(word) for word in adapter.words]
+    words = [sys.executable, "-P", "-m", "graphcontext.cli", "train", *given, *(["--quiet"] if quiet else [])]
     print(f"training {adapter.experiment}: {adapter.command}", file=sys.stderr, flush=True)
     shown = sys.stderr.isatty()
+    stderr = None if shown else subprocess.PIPE
     child = subprocess.Popen(
-        words, cwd=root, stdout=subprocess.DEVNULL, stderr=None if shown else subprocess.PIPE, text=True
+        words, cwd=root, env=environment(), stdout=subprocess.DEVNULL, stderr=stderr, text=True
     )
     said: list[str] = []
     reader = None if shown else threading.Thread(target=_repeat, args=(child.stderr, said, quiet), daemon=True)
@@ -53,10 +57,32 @@ def launch(adapter: TrainedAdapter, root: Path, quiet: bool) -> str | None:
         reader.join(10)
     if code >= 128:
         raise KeyboardInterrupt
-    if code == 0:
+    if code == 0 and adapter.is_trained:
         return None
     errors = [line.removeprefix("error: ") for line in said if line.startswith("error: ")]
     return errors[-1] if errors else f"the training ended with exit code {code}; {adapter.command} shows why"
+
+
+def absolute(word: str) -> str:
+    """Return an override, a relative path in it made absolute: the training runs in the working folder.
+
+    >>> absolute("dataset=jsonl"), absolute("dataset.path=/data/mine")
+    ('dataset=jsonl', 'dataset.path=/data/mine')
+    """
+    key, equals, value = word.partition("=")
+    path = value.strip("'")
+    if not key.endswith("path") or not os.path.exists(path):
+        return word
+    return f"{key}{equals}{os.path.abspath(path)}"
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a training: data and models where they are for this process, no rank of its own."""
+    found = {key: value for key, value in os.environ.items() if key not in RANKS}
+    for key in ("GRAPHCONTEXT_DATA", "GRAPHCONTEXT_HOME"):
+        if found.get(key):
+            found[key] = os.path.abspath(os.path.expanduser(found[key]))
+    return found
 
 
 def _repeat(stream: Any, said: list[str], quiet: bool) -> None:

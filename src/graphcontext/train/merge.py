@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -55,7 +54,7 @@ def merge(node: dict[str, Any], target: Path | None, root: Path) -> Path:
             network.save_pretrained(str(made))
             model.tokenizer.save_pretrained(str(made))
             write_atomic(made / MADE, json.dumps(made_of, indent=1))
-            shutil.move(made, target)
+            os.rename(made, target)  # fails where another has made it meanwhile
     except OSError as error:
         raise disk_error(error, target) from error
     return target

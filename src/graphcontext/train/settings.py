@@ -22,7 +22,7 @@ WORDS = {
 class TrainerSettings:
     """Hyperparameters and hardware of a training.
 
-    The learning rate rises linearly over the warm-up and then falls to 0 at the last step: ``cosine`` as
+    The learning rate rises linearly over the warm-up and then falls towards 0 after the last step: ``cosine`` as
     lr · (1 + cos πt) / 2, ``linear`` as lr · (1 − t), t the part of the steps after the warm-up that is done;
     ``constant`` stays.
 
@@ -129,9 +129,13 @@ class TrainerSettings:
         """Processes in all."""
         return self.devices * self.nodes
 
+    def warm_up(self, total: int) -> int:
+        """Return the steps of the warm-up, of ``total``."""
+        return math.ceil(self.warmup if self.warmup >= 1 else self.warmup * total)
+
     def rate(self, step: int, total: int) -> float:
         """Return the learning rate of optimiser step ``step`` (from 0) of ``total``."""
-        warm = math.ceil(self.warmup if self.warmup >= 1 else self.warmup * total)
+        warm = self.warm_up(total)
         if step < warm:
             return self.learning_rate * (step + 1) / warm
         done = (step - warm) / max(1.0, total - warm)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from graphcontext.errors import InputError, RunError
 from graphcontext.files import write_atomic
@@ -20,7 +22,7 @@ from graphcontext.train.report import Bar, Wandb, write_csv
 from graphcontext.train.stop import SIGNALS, StopWish
 from graphcontext.train.tuning import Tuning, summed
 
-LAST, BEST = "last.pt", "best.pt"
+LAST = "last.pt"
 
 
 @dataclass
@@ -33,9 +35,9 @@ class Seats:
     def last(self) -> Path:
         return self.folder / "checkpoints" / LAST
 
-    @property
-    def best(self) -> Path:
-        return self.folder / "checkpoints" / BEST
+    def best(self, step: int) -> Path:
+        """The weights of the validation after a step."""
+        return self.folder / "checkpoints" / f"best-{step}.pt"
 
     @property
     def csv(self) -> Path:
@@ -69,14 +71,22 @@ class Steps(pl.Callback):
         self.n_held_out = 0
         self.profiler = torch.profiler.profile() if profile else None
 
+    def run(self, trainer: pl.Trainer, module: Tuning, data: Any) -> None:
+        """Train; where Lightning itself met SIGTERM, between two of our hooks, it is a stop like any other."""
+        try:
+            trainer.fit(module, datamodule=data)
+        except SIGTERMException:
+            self.stopped_by = int(signal.SIGTERM)
+
     # Lightning's hooks
 
     def on_train_start(self, trainer: pl.Trainer, module: Tuning) -> None:
-        """Put a checkpoint back, listen to signals, and measure the base model before the first step."""
+        """Listen to signals, put a checkpoint back, and measure the base model before the first step."""
+        self.wish.listen()
+        agree(self.position.step, module.device)
         found = checkpoint.read(self.seats.last) if self.position.step else None
         if found is not None:
             checkpoint.restore(module.network, found[0], trainer.optimizers[0])
-        self.wish.listen()
         self.validations = validation_steps(module)
         self.saved = self.clock = time.monotonic()
         self.spent = self.position.rows[-1]["seconds"] if self.position.rows else 0.0
@@ -107,13 +117,13 @@ class Steps(pl.Callback):
         validated = is_last or step in self.validations
         row["held_out_loss"] = self._validate(module) if validated else None
         self._check(module, step, {"held-out loss": row["held_out_loss"]})
-        self._improve(trainer, module, row["held_out_loss"])
+        better = self._improve(trainer, module, row["held_out_loss"])
         row["seconds"] = self._seconds()
         self._record(trainer, row)
         self.bar.advance(step, tokens, loss, self.position.rows[-1]["held_out_loss"])
         patience = module.settings.patience
         enough = patience is not None and self.position.worse >= patience
-        if is_last or enough or self.stopped_by or saves:
+        if is_last or better or enough or self.stopped_by or saves:
             self.save(trainer, module)
         if enough or self.stopped_by:
             trainer.should_stop = True
@@ -132,9 +142,12 @@ class Steps(pl.Callback):
 
     def save(self, trainer: pl.Trainer, module: Tuning) -> None:
         """Write the checkpoint; all ranks must call it."""
-        state = checkpoint.gather(module.network, trainer.optimizers[0])
+        state = checkpoint.gather(module.network, trainer.optimizers[0], keep=trainer.is_global_zero)
         if trainer.is_global_zero:
             checkpoint.write(self.seats.last, state, self.position)
+            for other in self.seats.last.parent.glob("best-*.pt"):  # no checkpoint names them any more
+                if other != self.seats.best(self.position.best_step):
+                    other.unlink(missing_ok=True)
             write_csv(self.seats.csv, self.position.rows)
         self.saved = time.monotonic()
 
@@ -144,18 +157,19 @@ class Steps(pl.Callback):
         self.n_held_out = n
         return loss if n else None
 
-    def _improve(self, trainer: pl.Trainer, module: Tuning, loss: float | None) -> None:
-        """Keep the weights of the lowest held-out loss."""
+    def _improve(self, trainer: pl.Trainer, module: Tuning, loss: float | None) -> bool:
+        """Keep the weights of the lowest held-out loss, beside the best so far until a checkpoint names them."""
         if loss is None:
-            return
+            return False
         position = self.position
         if position.best is not None and not loss < position.best:
             position.worse += 1
-            return
+            return False
         position.best, position.best_step, position.worse = loss, position.step, 0
-        state = checkpoint.gather(module.network)
+        state = checkpoint.gather(module.network, keep=trainer.is_global_zero)
         if trainer.is_global_zero:
-            checkpoint.write(self.seats.best, state, Position(step=position.step, best=loss))
+            checkpoint.write(self.seats.best(position.step), state, Position(step=position.step, best=loss))
+        return True
 
     def _record(self, trainer: pl.Trainer, row: dict[str, Any]) -> None:
         self.position.rows.append(row)
@@ -183,6 +197,18 @@ class Steps(pl.Callback):
             raise InputError(f"the {name} is {value} at step {step} (learning rate {rate:.2g}); {mend}")
 
 
+def agree(step: int, device: Any) -> None:
+    """Check that all ranks go on from the same step.
+
+    Raises:
+        RunError: they do not: another process trained the same meanwhile.
+    """
+    told = torch.tensor([1.0, step, step * step], dtype=torch.float64, device=device)
+    ranks, total, squares = summed(told).tolist()
+    if ranks * squares != total * total:
+        raise RunError("the ranks read different checkpoints: another process trains the same; start it again")
+
+
 def validation_steps(module: Tuning) -> set[int]:
     """Return the optimiser steps after which the held-out loss is measured: evenly, the last one among them."""
     total, every = module.course.total, module.course.per_epoch / module.settings.validations
@@ -197,7 +223,8 @@ def final_state(seats: Seats, keep: str, position: Position) -> dict[str, dict[s
         RunError: the checkpoint is gone.
     """
     of_best = keep == "best" and position.best is not None
-    found = checkpoint.read(seats.best if of_best else seats.last)
+    path = seats.best(position.best_step) if of_best else seats.last
+    found = checkpoint.read(path)
     if found is None:
-        raise RunError(f"{seats.best if of_best else seats.last} is gone; remove {seats.folder} and train again")
+        raise RunError(f"{path} is gone; remove {seats.folder} and train again")
     return found[0]

@@ -108,6 +108,9 @@ def check_world(settings: TrainerSettings) -> None:
     Raises:
         InputError: with both numbers: a training of other ranks than it was planned for would hang or differ.
     """
+    if settings.nodes > 1 and "RANK" not in os.environ and int(os.environ.get("SLURM_NTASKS", "1")) <= 1:
+        mend = "start it by torchrun or srun, which number the processes of all nodes"
+        raise InputError(f"trainer.nodes={settings.nodes}, but this process has no number among them; {mend}")
     started = {name: os.environ.get(name) for name in ("WORLD_SIZE", "SLURM_NTASKS")}
     world = started["WORLD_SIZE"] or started["SLURM_NTASKS"]
     if world is not None and int(world) > 1 and int(world) != settings.world:
@@ -133,7 +136,7 @@ def lightning_trainer(settings: TrainerSettings, course: Course, deal: Deal, ste
     check_world(settings)
     device_of(settings)
     precision, _ = precision_of(settings)
-    plugins = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() and settings.world > 1 else []
+    plugins = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
     return pl.Trainer(
         accelerator=settings.accelerator,
         devices=settings.devices,

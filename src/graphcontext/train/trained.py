@@ -37,10 +37,11 @@ class TrainedAdapter:
     def __init__(self, experiment: str, overrides: Sequence[str], config_dir: str | None = None) -> None:
         self.experiment, self.overrides, self.config_dir = experiment, tuple(overrides), config_dir
         self.root = Path("store")
+        self._folder: Path | None = None
 
     def bind(self, workspace: Any) -> None:
         """Look into the run's store."""
-        self.root = workspace.store.root
+        self.root, self._folder = workspace.store.root, None
 
     @classmethod
     def identity(cls, config: dict[str, Any]) -> dict[str, Any]:
@@ -63,10 +64,13 @@ class TrainedAdapter:
         Raises:
             MissingWeightsError: it is not trained yet; the message has the line to type.
         """
+        if self._folder is not None:  # a key is dear: it looks at the files of the data set
+            return self._folder
         path = self.root / STAGE / self.key
         if not (path / "done.json").is_file():
             mend = "or llm.adapter=null for the base model"
             raise MissingWeightsError(f"llm.adapter={self.experiment} is not trained yet: {self.command}, {mend}")
+        self._folder = path
         return path
 
     def weights_hash(self) -> str:

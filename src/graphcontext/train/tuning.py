@@ -172,8 +172,10 @@ class Seq2SeqTuning(Tuning):
 
     def losses(self, batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
         """Return the sum over the target; the decoder's input is the labels shifted by one."""
-        inputs = {k: batch[k] for k in ("input_ids", "attention_mask", "labels")}
-        return _sum(self.network(**inputs, use_cache=False).logits, batch["labels"])
+        base = self.network.get_base_model() if hasattr(self.network, "get_base_model") else self.network
+        shifted = base.prepare_decoder_input_ids_from_labels(labels=batch["labels"])
+        inputs = {"input_ids": batch["input_ids"], "attention_mask": batch["attention_mask"]}
+        return _sum(self.network(**inputs, decoder_input_ids=shifted, use_cache=False).logits, batch["labels"])
 
 
 def _sum(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
