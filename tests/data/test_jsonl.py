@@ -185,6 +185,65 @@ def test_t42_answered_passages_that_are_a_scored_question_leave_the_pool(tmp_pat
         passages(folder, split=rule)
 
 
+def three_sides(folder: Path) -> Path:
+    """A training, a validation and a test question, and passages that are each of them with its answer."""
+    sides = {"a": "train", "b": "dev", "c": "test"}
+    asked_ = [{"id": q, "question": f"what is {q}?", "supports": [f"gold_{q}"], "split": s} for q, s in sides.items()]
+    write_jsonl(folder / "questions.jsonl", asked_)
+    answered = [{"id": f"{kind}_{q}", "text": f"What is {q}", "answer": q} for q in sides for kind in ("gold", "copy")]
+    rows = [*answered, {"id": "titled", "title": "What is c?", "text": "more", "answer": "c"}]
+    rows += [{"id": f"bare_{q}", "text": f"what is {q}"} for q in sides]
+    write_jsonl(folder / "corpus.jsonl", [*rows, {"id": "free", "text": "what is d?", "answer": "d"}])
+    return folder
+
+
+def test_t42_answered_passages_that_are_a_question_of_a_later_side_leave_the_pool_gold_too(tmp_path):
+    folder = three_sides(tmp_path)
+    bare = ["bare_a", "bare_b", "bare_c"]
+    assert [p.id for p in passages(folder)] == ["gold_a", "copy_a", "gold_b", "copy_b", "gold_c", *bare, "free"]
+    held = ["gold_a", "copy_a", "gold_b", *bare, "free"]  # the gold of its own questions alone stays
+    assert [p.id for p in passages(folder, side="validation")] == held
+    assert [p.id for p in passages(folder, side="train")] == ["gold_a", *bare, "free"]
+
+
+def test_t42_the_card_counts_passages_that_are_a_question_of_a_later_side(tmp_path):
+    folder = three_sides(tmp_path)
+
+    def copies(side: str, **more: object) -> dict[str, int]:
+        found = jsonl_dataset(folder, side=side, **more).load().card["copies"]
+        return {name: n for name, n in found.items() if n}
+
+    scored = "answered passages equal to a scored question"
+    bare = "passages without answer equal to a scored question, kept"
+    later = "equal to a validation or test question"
+    assert copies("test") == {f"{scored}, excluded": 2, bare: 1}
+    validation = {"answered passages equal to a test question, excluded": 3}
+    validation |= {"passages without answer equal to a test question, kept": 1}
+    assert copies("validation") == {f"{scored}, excluded": 1, bare: 1} | validation
+    train = {f"answered passages {later}, excluded": 5, f"passages without answer {later}, kept": 2}
+    assert copies("train") == {f"{scored}, excluded": 1, bare: 1} | train
+    kept = {f"{scored}, kept": 1, bare: 1, f"answered passages {later}, kept": 5}
+    assert copies("train", exclude_duplicates=False) == kept | {f"passages without answer {later}, kept": 2}
+    assert len(passages(folder, side="train", exclude_duplicates=False)) == 11
+
+
+def test_a_pool_of_questions_of_the_sides_alone_leaves_nothing_to_train_on(tmp_path):
+    folder = three_sides(tmp_path)
+    rows = [{"id": q, "text": f"what is {q}?", "answer": q} for q in "abc"]
+    write_jsonl(folder / "corpus.jsonl", rows)
+    with pytest.raises(InputError, match=r"all 3 passages answer a question of train, validation or test; add others"):
+        passages(folder, side="train")
+    assert [p.id for p in passages(folder)] == ["a", "b"]
+
+
+def test_the_key_of_a_side_says_which_sides_its_pool_is_kept_apart_from(tmp_path):
+    folder = three_sides(tmp_path)
+    keys = {s: JSONL.identity({"name": "x", "path": str(folder), "side": s}) for s in ("train", "validation", "test")}
+    assert keys["test"] == JSONL.identity({"name": "x", "path": str(folder)}) and list(keys["test"]) == ["content"]
+    assert keys["validation"] == keys["test"] | {"apart_from": "test"}
+    assert keys["train"] == keys["test"] | {"apart_from": "validation and test"}
+
+
 def test_passages_that_are_the_question_itself_are_counted(tmp_path):
     folder = own(tmp_path)
     rows = [{"id": "x", "title": "T", "text": "What is 7"}, {"id": "y", "text": "what is 6?"}, {"id": "z", "text": "z"}]

@@ -60,6 +60,18 @@ def test_t42_training_questions_that_share_a_document_with_a_test_question_leave
     assert len(titles) == 7 and rows[5]["question"] not in titles  # of 8, one is validation
 
 
+def test_t42_training_questions_that_share_a_document_with_a_validation_question_leave_train(tmp_path):
+    rows = lines(12)
+    rows[5]["gold_doc_ids"] = [77, 2]  # as question 2, the last of the training side, which is validation
+    path = write_jsonl(tmp_path / "a.jsonl", rows)
+    result = lfrqa_dataset(path, near_duplicate=1, side="train").load()
+    assert result.card["leak_guard"]["training questions that copy a validation question"] == 1
+    assert sorted(int(q.id.rsplit("-", 1)[1]) for q in result.questions) == [0, 3, 7, 8, 9, 10, 11]
+    keys = {s: LFRQA.identity({"name": "x", "path": str(path), "side": s}) for s in ("train", "validation", "test")}
+    assert keys["validation"] == keys["test"] and list(keys["test"]) == ["content"]
+    assert keys["train"] == keys["test"] | {"apart_from": "validation and test"}
+
+
 @pytest.mark.parametrize(
     ("match", "text"),
     [

@@ -217,7 +217,21 @@ def test_t42_copies_of_test_questions_leave_validation_and_train_and_change_thei
         assert all(p.title not in ("topic 3", "topic 39") for c in result.corpora.values() for p in c.passages)
     assert list(loaded(folder).card["leak_guard"]) == [*LAYERS]
     keys = {side: StackExchange.identity({"name": "x", "path": str(folder), "side": side}) for side in SIDES}
-    assert "apart_from" not in keys["test"] and keys["train"]["apart_from"] == keys["validation"]["apart_from"]
+    assert keys["validation"] == keys["test"] | {"apart_from": "test"} and "apart_from" not in keys["test"]
+    assert keys["train"] == keys["test"] | {"apart_from": "validation and test"}
+
+
+def test_t42_copies_of_validation_questions_leave_train(tmp_path):
+    body = "<p>I tried all I know about topic 39. How is it done on a server?</p>"  # the words of 39, of validation
+    folder = write(tmp_path, two_sides() + thread(4039, "topic 39", "2019-01-01", Body=body))
+    result = loaded(folder, "train")
+    assert {int(q.id) for q in result.questions} == set(range(1, 36, 2))
+    assert all(p.title != "topic 39" for corpus in result.corpora.values() for p in corpus.passages)
+    copies = "training questions that copy a validation question"
+    assert result.card["leak_guard"][copies] == 1
+    validation = loaded(folder, "validation")
+    assert [q.id for q in validation.questions] == ["37", "39"] and pool_ids(validation) == list(range(1, 36, 2))
+    assert copies not in validation.card["leak_guard"]
 
 
 def test_the_same_dump_gives_the_same_bytes(tmp_path):

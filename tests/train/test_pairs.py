@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +67,29 @@ def test_texts_are_all_passages_the_last_tenth_held_out(tmp_path, words):
     assert all("the tool for" in text for _, text in train)
     few = tiny.composed(*words("trainer.data=text", "trainer.pairs=3"))
     assert read_texts(few, workspace, Stages(workspace))[0] == train[:3]
+
+
+def save_answered(folder: Path) -> Path:
+    """The tiny data set, each question with its answer a passage of the corpus too."""
+    data = tiny.save_data(folder)
+    questions = [json.loads(line) for line in (data / "questions.jsonl").read_text().splitlines()]
+    with (data / "corpus.jsonl").open("a") as stream:
+        for q in questions:
+            stream.write(json.dumps({"id": f"a{q['id']}", "text": q["question"], "answer": q["answers"][0]}) + "\n")
+    return data
+
+
+def test_t42_neither_texts_nor_contexts_hold_a_question_that_is_scored_later(tmp_path, words, read):
+    data = save_answered(tmp_path / "data")
+    config = tiny.composed(*words("trainer.data=text", f"dataset.path={data}"))
+    workspace = Workspace(Store(tmp_path / "texts"), quiet=True)
+    train, held_out = read_texts(config, workspace, Stages(workspace))
+    assert sorted(name for name, _ in [*train, *held_out]) == sorted(f"p{i}" for i in range(19))
+    shown = [f"dataset.path={data}", "retriever=tfidf", "retriever.top_k=19", "prompt@generator.prompt=answer"]
+    for side, later in (("train", (*tiny.HELD_OUT, *tiny.SCORED)), ("validation", tiny.SCORED)):
+        prompts = str([p.messages for p in read(*shown, side=side)[0]])
+        assert "the tool for" in prompts
+        assert not [noun for noun in later if f"how do i list {noun}" in prompts]
 
 
 def test_what_a_side_was_made_from_is_named_by_its_bytes(read):

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 from graphcontext import models
 from graphcontext.data import splits
+from graphcontext.data.copies import counted, find_copies
 from graphcontext.data.json_lines import Row, rows
 from graphcontext.data.jsonl_files import Files, find
-from graphcontext.data.leaks import normalise
 from graphcontext.data.loaded import Loaded
 from graphcontext.data.location import data_path
 from graphcontext.data.plain_text import lengths
@@ -39,7 +39,9 @@ class JSONL:
 
     A passage with an ``answer`` whose question (title, text or both) is a scored question, after normalisation, would
     hand that answer out: it leaves the pool, unless it is among that question's gold passages. Passages without answers
-    are never left out, only counted. The card tells what was excluded from what was kept.
+    are never left out, only counted. So do answered passages that are a question of a side scored later, that side's
+    gold too: of test from the pool of validation, of both from that of train, which a model is trained on. The card
+    tells what was excluded from what was kept.
 
     Args:
         name: the data set's name.
@@ -52,7 +54,8 @@ class JSONL:
             ``last_quarter`` in time order, by id without dates.
         side: the scored side: ``train``, ``validation`` or ``test``.
         exclude_duplicates: leave copies out: of test questions from train and validation, of validation questions from
-            train, of scored questions from the answered passages; False keeps and counts them.
+            train, of questions of this side and those scored later from the answered passages; False keeps and
+            counts them.
         expected_passages: number of passages that the corpus must hold, before copies leave it; None is not checked.
         plan: assumed sizes for planning before the data is read.
 
@@ -88,7 +91,7 @@ class JSONL:
 
     @classmethod
     def identity(cls, config: dict[str, Any]) -> dict[str, str]:
-        """Return the hash of all files: the key follows content, not path.
+        """Return the hash of all files, and which sides the pool is kept apart from: the key follows content, not path.
 
         Raises:
             MissingDataError: they are not on this machine.
@@ -96,7 +99,8 @@ class JSONL:
         """
         _, files = _files(config["name"], config.get("path"), config.get("corpus_path"))
         hashes = [(role, models.hash_file(file)) for role, file in files.all]
-        return {"content": hashlib.sha256(json.dumps(hashes).encode()).hexdigest()}
+        content = hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
+        return {"content": content, **splits.apart_from(config.get("side", "test"))}
 
     def select(self, questions: Sequence[Question]) -> tuple[Question, ...]:
         """Return the questions that are scored: ``limit`` of them, drawn by ``seed``, in id order."""
@@ -121,15 +125,13 @@ class JSONL:
         if self.expected_passages not in (None, len(passages)):
             got = f"{len(passages)} passages, dataset.expected_passages says {self.expected_passages}"
             raise InputError(f"{files.corpus} holds {got}")
-        answered, others = equal_passages(passages, chosen)
-        corpus = Corpus.of([p for p in passages if not (self.exclude_duplicates and p.id in answered)])
+        equal = find_copies(passages, made, side)
+        excluded = {name for found in equal.values() for name in found.answered} if self.exclude_duplicates else set()
+        corpus = Corpus.of([p for p in passages if p.id not in excluded])
         if not corpus.passages:
-            mend = "dataset.exclude_duplicates=false keeps them"
-            raise InputError(f"{files.corpus}: all {len(passages)} passages answer a scored question; {mend}")
+            raise InputError(f"{files.corpus}: all {len(passages)} passages answer {_none_left(side)}")
         done = "excluded" if self.exclude_duplicates else "kept"
-        copies = made.copies | {"answered passages equal to a scored question": len(answered)}
-        copies = {f"{name}, {done}": n for name, n in copies.items()}
-        copies |= {"passages without answer equal to a scored question, kept": len(others)}
+        copies = {f"{name}, {done}": n for name, n in made.copies.items()} | counted(equal, done)
         expected = {"expected_passages": self.expected_passages} if self.expected_passages else {}
         sizes = {name: len(found) for name, found in made.by_side.items()}
         facts = {
@@ -202,26 +204,12 @@ def _question(asked: Asked, corpus_id: str) -> Question:
     )
 
 
-def equal_passages(passages: Sequence[Passage], chosen: Sequence[Asked]) -> tuple[set[str], set[str]]:
-    """Return the ids of passages that are a scored question and none of its gold passages: with an answer, without.
-
-    Title and text are compared as one and the text alone; of a passage with an answer the title alone too.
-    """
-    gold: dict[str, set[str]] = {}
-    for question in chosen:
-        gold.setdefault(normalise(question.text), set()).update(question.supports)
-    longest = max(len(question.text) for question in chosen) + 100
-    answered: set[str] = set()
-    others: set[str] = set()
-    for passage in passages:
-        texts = [passage.match_text, passage.match_text[len(passage.title) :]]
-        if passage.answers:
-            texts.append(passage.title)
-        elif len(texts[1]) > longest:  # saves the work where a corpus is large
-            continue
-        if any(text and passage.id not in gold.get(text, {passage.id}) for text in map(normalise, texts)):
-            (answered if passage.answers else others).add(passage.id)
-    return answered, others
+def _none_left(side: str) -> str:
+    """Return whose questions the passages of an empty corpus are, and what mends it."""
+    *others, last = side, *splits.later(side)
+    if not others:
+        return "a scored question; dataset.exclude_duplicates=false keeps them"
+    return f"a question of {', '.join(others)} or {last}; add others"
 
 
 def _facts(corpus: Corpus, chosen: Sequence[Asked], counts: Counter[str], ignored: Counter[str]) -> dict[str, Any]:

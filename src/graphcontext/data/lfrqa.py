@@ -80,12 +80,14 @@ class LFRQA:
 
     @classmethod
     def identity(cls, config: dict[str, Any]) -> dict[str, str]:
-        """Return the hash of the file.
+        """Return the hash of the file, and which sides ``train`` is kept apart from.
 
         Raises:
             MissingDataError: the file is not on this machine.
         """
-        return {"content": models.hash_file(_file(data_path(config["name"], config.get("path"), (FOLDER,))))}
+        # validation is apart from test since version 2, train from validation since later
+        apart = splits.apart_from("train") if config.get("side") == "train" else {}
+        return {"content": models.hash_file(_file(data_path(config["name"], config.get("path"), (FOLDER,)))), **apart}
 
     def select(self, questions: Sequence[Question]) -> tuple[Question, ...]:
         """Return the questions that are scored: ``limit`` of them, drawn by ``seed``, in id order."""

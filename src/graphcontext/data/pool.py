@@ -97,14 +97,18 @@ def _require_both(path: Path, card: dict[str, Any], corpora: dict[str, Corpus]) 
 
 
 def _folds(kept: Kept, side: str) -> tuple[list[tuple[Sequence[Item], Sequence[Item]]], Counter[str]]:
-    """Return (scored, candidates for the pool) pairs of one side, and how many copies of test questions left it."""
+    """Return (scored, candidates for the pool) pairs of one side, and how many copies of later questions left it."""
     if side == "test":
         return [(kept.sides.test, kept.sides.train)], Counter()
     train, taken = kept.guard(kept.sides.test, kept.sides.train)
     rest, validation = splits.hold_out(train, kept.sides.order)
+    leaked = Counter({"training questions that copy a test question": taken.total()})
+    if side == "validation":
+        return [(validation, rest)], leaked
+    rest, taken = kept.guard(validation, rest)
+    leaked["training questions that copy a validation question"] = taken.total()
     even, odd = rest[::2], rest[1::2]
-    pairs = [(validation, rest)] if side == "validation" else [(even, odd), (odd, even)]
-    return pairs, Counter({"training questions that copy a test question": taken.total()})
+    return [(even, odd), (odd, even)], leaked
 
 
 def _source(item: Item, site: str) -> Source:

@@ -57,6 +57,20 @@ def check_side(side: str) -> None:
         raise InputError(f"split={side}: no such side{rule}")
 
 
+def later(side: str) -> tuple[str, ...]:
+    """Return the sides that are scored after ``side``, whose questions it must not show: of ``train`` both others."""
+    return SIDES[SIDES.index(side) + 1 :]
+
+
+def apart_from(side: str) -> dict[str, str]:
+    """Return what the key of a side says of them: nothing for ``test``, whose keys are older than the others' pools.
+
+    >>> apart_from("train")
+    {'apart_from': 'validation and test'}
+    """
+    return {"apart_from": " and ".join(later(side))} if side in SIDES and later(side) else {}
+
+
 def check_limit(limit: int | None) -> None:
     """Check the number of scored questions."""
     if limit is not None and limit < 1:

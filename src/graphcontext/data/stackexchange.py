@@ -39,7 +39,8 @@ class StackExchange:
         split: the rule of the cut: ``years``; ``last_quarter`` in time order, by id without dates; ``auto``, the
             years where both sides keep at least 20 questions, else the last quarter.
         side: the scored side: ``test``; ``validation``, the training side's last tenth; ``train``, in two folds,
-            each answered from the other fold's pool. Copies of test questions leave the latter two first.
+            each answered from the other fold's pool. Copies of test questions leave the latter two first, copies of
+            validation questions leave ``train``.
         train_years, test_years: first and last year of each side.
         tags: keep only questions with one of these tags, None for all.
         exclude_duplicates, non_specific, non_specific_max_words, min_words_beside_links, min_question_words,
@@ -125,7 +126,7 @@ class StackExchange:
         check_site(files[0], config.get("site"), config["name"])
         hashes = [(cls._role(file), models.hash_file(file)) for file in files]
         content = hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
-        apart = {} if config.get("side", "test") == "test" else {"apart_from": "test"}  # since copies of it leave train
+        apart = splits.apart_from(config.get("side", "test"))
         return {"content": content, "site": config.get("site") or cls._site_of(path), **apart}
 
     def select(self, questions: Sequence[Question]) -> tuple[Question, ...]:
