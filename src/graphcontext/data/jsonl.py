@@ -38,10 +38,10 @@ class JSONL:
     it has one. Gold passages that are not in the corpus stay gold, and are counted. Grades of qrels are kept.
 
     A passage with an ``answer`` whose question (title, text or both) is a scored question, after normalisation, would
-    hand that answer out: it leaves the pool, unless it is among that question's gold passages. Passages without answers
-    are never left out, only counted. So do answered passages that are a question of a side scored later, that side's
-    gold too: of test from the pool of validation, of both from that of train, which a model is trained on. The card
-    tells what was excluded from what was kept.
+    hand that answer out: it leaves the pool, unless it is among that question's gold passages. An answered passage that
+    is a question of a side scored later leaves it in any case: of test from the pool of validation, of both from that
+    of train, which a model is trained on. Passages without answers are never left out, only counted. The card tells
+    what was excluded from what was kept.
 
     Args:
         name: the data set's name.
