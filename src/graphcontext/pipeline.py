@@ -212,7 +212,8 @@ class Pipeline:
             if node["_target_"] == TARGET:
                 adapter = instantiate(node, stage, self.workspace)
                 names.append(f"adapter:{adapter.experiment}:{adapter.key[:12]}")
-                self.stages.take(names[-1], self.workspace.store.artefact(STAGE, adapter.folder.name))
+                artefact = self.workspace.store.artefact(STAGE, adapter.folder.name)
+                self.stages.take(names[-1], artefact, adapter.command)
         return list(dict.fromkeys(names))
 
     def scores(

@@ -83,7 +83,7 @@ class Stages:
                 return value
         raise RunError(f"{artefact.path}: what is written there does not read back; is the disk sound?")
 
-    def take(self, name: str, artefact: Artefact) -> None:
+    def take(self, name: str, artefact: Artefact, command: str) -> None:
         """Note an artefact that another command made, as it is now.
 
         Raises:
@@ -91,7 +91,7 @@ class Stages:
         """
         done, lost = artefact.finished, damaged(artefact)
         if done is None or lost is not None:
-            raise InputError(f"{artefact.path}: {lost or 'done.json'} is not what was stored; make it again")
+            raise InputError(f"{artefact.path}: {lost or 'done.json'} is not what was stored; it is made again by: {command}")
         self.seen[name] = Seen(artefact, done["facts"], weights_digest(artefact))
 
     def _make(self, artefact: Artefact, made_from: dict[str, str], make: Callable[[Artefact], dict[str, Any]]) -> None:

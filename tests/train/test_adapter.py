@@ -10,7 +10,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from graphcontext.errors import InputError
 from graphcontext.generate.causal_model import CausalModel
-from graphcontext.train.adapter import FullTuning, LoRA, NoAdapter, QLoRA, linear_layers
+from graphcontext.train.adapter import FullTuning, LoRA, NoAdapter, QLoRA, check_blocks, linear_layers
 from graphcontext.whole import load_weights
 from tests.tiny_models import save_tiny_bart, save_tiny_llama, save_tiny_t5
 
@@ -136,3 +136,13 @@ def test_full_tuning_trains_all_weights_in_float32(network):
 
 def test_no_adapter_trains_nothing(network):
     assert trained(NoAdapter().wrap(network)) == {}
+
+
+def test_a_model_too_narrow_for_the_4_bit_kernels_of_a_cpu_is_refused_by_its_layer():
+    class Linear4bit(torch.nn.Linear):
+        pass
+
+    network = torch.nn.Sequential(Linear4bit(64, 64), torch.nn.Sequential(Linear4bit(64, 24)))
+    with pytest.raises(InputError, match=r"1\.0 has 24 outputs; bitsandbytes needs a multiple of 32; adapter=lora"):
+        check_blocks(network)
+    check_blocks(network[:1])

@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.generate.adapters import import_peft
 
+CPU_BLOCK = 32  # outputs that bitsandbytes' 4-bit kernels compute at once on a CPU
+
 
 class NoAdapter:
     """Trains nothing: the held-out loss of the base model."""
@@ -81,6 +83,7 @@ class LoRA:
             r=self.rank, lora_alpha=self.alpha, lora_dropout=self.dropout, target_modules=targets, task_type=kind
         )
         if self.quantization != "none":
+            check_blocks(network)
             network = peft.prepare_model_for_kbit_training(network, use_gradient_checkpointing=False)
         return peft.get_peft_model(network, config)
 
@@ -108,6 +111,19 @@ class QLoRA(LoRA):
 
     kind: ClassVar[str] = "qlora"
     quantization: ClassVar[str] = "4bit"
+
+
+def check_blocks(network: Any) -> None:
+    """Check that bitsandbytes can compute with a 4-bit model where it lies; its CPU kernels need blocks of outputs.
+
+    Raises:
+        InputError: naming the first layer that they cannot take.
+    """
+    for name, module in network.named_modules():
+        odd = type(module).__name__ == "Linear4bit" and module.out_features % CPU_BLOCK
+        if odd and module.weight.device.type == "cpu":
+            got = f"{name} has {module.out_features} outputs"
+            raise InputError(f"adapter=qlora on a CPU: {got}; bitsandbytes needs a multiple of {CPU_BLOCK}; adapter=lora")
 
 
 def linear_layers(network: Any) -> set[str]:
