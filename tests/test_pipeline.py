@@ -322,3 +322,16 @@ def test_a_damaged_run_folder_is_said_in_one_line(tmp_path: Path) -> None:
     metrics.write_text(metrics.read_text().replace('"n": 2', '"n": 3', 1))
     with pytest.raises(InputError, match=r"metrics.json is not what the run wrote"):
         again.summary()
+
+
+def test_nothing_is_retrieved_from_a_pool_without_passages(tmp_path: Path) -> None:
+    rows = [{"id": f"p{q}", "text": f"what is {q}?", "answer": q} for q in "abcdefgh"]
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = [{"id": q, "question": f"what is {q}?", "answers": [q]} for q in "abcdefgh"]
+    (tmp_path / "own" / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
+    own = ["dataset=jsonl", f"dataset.path={tmp_path / 'own'}", "split=train"]
+    workspace = Workspace(Store(tmp_path / "store"), quiet=True)
+    with pytest.raises(InputError, match=r"split=train: no passage is left to retrieve .*; retriever=none"):
+        Pipeline(config(*own), workspace).data()
+    assert len(Pipeline(config(*own, "retriever=none"), workspace).data().questions) == 5

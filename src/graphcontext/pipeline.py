@@ -143,12 +143,26 @@ class Pipeline:
 
         questions, corpora, card = self.stages.run("corpus", self.keys.corpus, [], make, _read_data)
         chosen = self.parts["dataset"].select(questions) if self.asked is None else (_own(self.asked, corpora),)
+        self._check_pools(corpora)
         if self.asked is None:
             metrics = {name: self.parts["metric"][name] for name in self.keys.scores}
             check_supports(metrics, chosen, str(self.config["dataset"].get("name")))
             n_passages = max((len(corpus.passages) for corpus in corpora.values()), default=0)
             check_cut_offs(metrics, getattr(self.parts["retriever"], "top_k", None), n_passages)
         return Data(chosen, corpora, card)
+
+    def _check_pools(self, corpora: dict[str, Corpus]) -> None:
+        """Refuse to retrieve from nothing.
+
+        Raises:
+            InputError: a corpus has no passage, and a retriever that ranks some.
+        """
+        if getattr(self.parts["retriever"], "top_k", None) and not all(c.passages for c in corpora.values()):
+            dataset = self.config["dataset"]
+            left = "each is a question that is asked on this side or scored later"
+            mend = "retriever=none, or add passages"
+            name = f"dataset={dataset.get('name')}, split={dataset.get('side')}"
+            raise InputError(f"{name}: no passage is left to retrieve ({left}); {mend}")
 
     def graphs(self, data: Data) -> dict[str, Graph]:
         """Build the graph of each corpus, where the retriever needs one."""

@@ -91,7 +91,8 @@ class Stages:
         """
         done, lost = artefact.finished, damaged(artefact)
         if done is None or lost is not None:
-            raise InputError(f"{artefact.path}: {lost or 'done.json'} is not what was stored; it is made again by: {command}")
+            what = f"{artefact.path}: {lost or 'done.json'} is not what was stored"
+            raise InputError(f"{what}; it is made again by: {command}")
         self.seen[name] = Seen(artefact, done["facts"], weights_digest(artefact))
 
     def _make(self, artefact: Artefact, made_from: dict[str, str], make: Callable[[Artefact], dict[str, Any]]) -> None:

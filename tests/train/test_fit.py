@@ -220,7 +220,7 @@ class TestRefusals:
         (made.path / "done.json").unlink()
         last = made.path / "checkpoints" / "last.pt"
         last.write_bytes(last.read_bytes()[:99])
-        with pytest.raises(RunError, match=r"last\.pt is damaged; remove it"):
+        with pytest.raises(RunError, match=r"last\.pt is damaged: remove it"):
             train(*SHORT)
         last.unlink()
         assert train(*SHORT).facts == made.facts

@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.generate.adapters import import_peft
 
-CPU_BLOCK = 32  # outputs that bitsandbytes' 4-bit kernels compute at once on a CPU
-
 
 class NoAdapter:
     """Trains nothing: the held-out loss of the base model."""
@@ -83,7 +81,7 @@ class LoRA:
             r=self.rank, lora_alpha=self.alpha, lora_dropout=self.dropout, target_modules=targets, task_type=kind
         )
         if self.quantization != "none":
-            check_blocks(network)
+            keep_unpacked(network)
             network = peft.prepare_model_for_kbit_training(network, use_gradient_checkpointing=False)
         return peft.get_peft_model(network, config)
 
@@ -113,17 +111,15 @@ class QLoRA(LoRA):
     quantization: ClassVar[str] = "4bit"
 
 
-def check_blocks(network: Any) -> None:
-    """Check that bitsandbytes can compute with a 4-bit model where it lies; its CPU kernels need blocks of outputs.
+def keep_unpacked(network: Any) -> None:
+    """Keep bitsandbytes from packing 4-bit weights for its CPU kernels, which a validation would start.
 
-    Raises:
-        InputError: naming the first layer that they cannot take.
+    It packs where a layer is in evaluation mode on a CPU with AVX-512 bf16, and never unpacks: from then on the layer
+    computes by a kernel without a gradient, so that what is trained below it would get none.
     """
-    for name, module in network.named_modules():
-        odd = type(module).__name__ == "Linear4bit" and module.out_features % CPU_BLOCK
-        if odd and module.weight.device.type == "cpu":
-            got = f"{name} has {module.out_features} outputs"
-            raise InputError(f"adapter=qlora on a CPU: {got}; bitsandbytes needs a multiple of {CPU_BLOCK}; adapter=lora")
+    for module in network.modules():
+        if type(module).__name__ == "Linear4bit":
+            module.support_avx512bf16_for_cpu = False
 
 
 def linear_layers(network: Any) -> set[str]:
