@@ -122,4 +122,5 @@ def _check_options(group: str, value: str, config_dir: str | None) -> None:
         raise InputError(f"{group}={value} sweeps several options: only run -m and submit do")
     for name in names:
         if name not in allowed and (name or value != "[]"):
-            raise InputError(f"{group}={name}: no such {group}{did_you_mean(name, allowed, most=30)}")
+            hint = did_you_mean(name, allowed, most=12 if group == "experiment" else 30)
+            raise InputError(f"{group}={name}: no such {group}{hint}")

@@ -114,7 +114,7 @@ def test_settings_stand_beside_the_papers(tmp_path: Path) -> None:
     top_k, retriever, rate = data["settings"]
     assert (top_k["reported"], top_k["paper_scale"], top_k["here"]) == ("2 (§5)", 2, 2)
     assert retriever["here"] == "TFIDF" and retriever["reported"] == "not stated"
-    assert rate["here"] == "not run (nothing is trained here yet)" and "| learning rate" in made.markdown
+    assert rate["here"] == "not run (no config has it)" and "| learning rate" in made.markdown
     assert not (tmp_path / "runs").exists()
 
 

@@ -72,7 +72,7 @@ def test_t25_stopped_and_killed_at_random_steps_it_ends_in_the_same_bits(warm, t
 def test_killed_while_the_result_is_written_it_is_written_again(warm, tmp_path, hard, undisturbed):
     """And from no checkpoint at all it starts anew: a first kill comes before one is written."""
     rarely = [*hard, "trainer.checkpoint_minutes=60"]
-    assert warm.start(tmp_path, "train", *rarely, blow=(signal.SIGKILL, 3, "step")).wait() == -9
+    assert warm.start(tmp_path, "train", *rarely, blow=(signal.SIGKILL, 1, "step")).wait() == -9
     command = warm.start(tmp_path, "train", *rarely, blow=(signal.SIGKILL, 0, "result"))
     assert command.wait() == -9 and "going on" not in command.err
     folder = tiny.folder_of(tmp_path)

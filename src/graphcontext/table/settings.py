@@ -15,13 +15,15 @@ from graphcontext.table.lines import declare
 from graphcontext.table.render import markdown_table
 
 VIEW = {"settings": ..., "training": None}
+ABSENT = "not run (no config has it)"
 
 
 def make(wish: Request, config_dir: str | None, root: Path, quiet: bool) -> Made:
     """Write one line per setting of ``view.settings``: label, the paper's value, ours at the paper's and this scale.
 
     A setting names the ``key`` in the composed config of the table's first row, or with ``of: training`` in that of
-    the training experiment ``view.training`` on the same data and model. Nothing is run.
+    the training experiment ``view.training`` on the same data and model; one without a key says why in
+    ``ours``. Nothing is run.
     """
     view = wish.spec.viewed()
     lines = declare(wish, config_dir, root)
@@ -41,8 +43,11 @@ def make(wish: Request, config_dir: str | None, root: Path, quiet: bool) -> Made
         if known["of"] not in configs:
             hint = did_you_mean(str(known["of"]), configs)
             raise InputError(f"table {wish.spec.name}: view.settings: of: {known['of']}{hint}")
-        ours, here = (_value(config, known["key"], wish.spec.name) for config in configs[known["of"]])
-        shown = [known["label"], known["paper"], ours] + ([here] if scale != "paper" else []) + [known["key"]]
+        if known["key"] is None:
+            ours = here = known["ours"] or ABSENT
+        else:
+            ours, here = (_value(config, known["key"], wish.spec.name) for config in configs[known["of"]])
+        shown = [known["label"], known["paper"], ours] + ([here] if scale != "paper" else []) + [known["key"] or "–"]
         rows.append([escaped(str(value)) for value in shown])
         data.append(
             {
@@ -64,12 +69,10 @@ def make(wish: Request, config_dir: str | None, root: Path, quiet: bool) -> Made
 
 
 def _setting(table: str, given: dict[str, Any]) -> dict[str, Any]:
-    known = {"label": None, "key": None, "paper": "not stated", "of": "run"}
+    known = {"label": None, "key": None, "paper": "not stated", "of": "run", "ours": None}
     for key in given:
         if key not in known:
             raise InputError(f"table {table}: view.settings: no such key {key!r}{did_you_mean(key, known)}")
-    if not given.get("key"):
-        raise InputError(f"table {table}: view.settings: {given.get('label')} names no key")
     return {**known, **given}
 
 
