@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from graphcontext.component import instantiate
+from graphcontext.conf_tree import trains
 from graphcontext.config import compose
 from graphcontext.errors import InputError
 from graphcontext.models import has_gpu
@@ -38,12 +39,16 @@ def train(overrides: list[str], config_dir: str | None, root: Path, quiet: bool)
         A :class:`graphcontext.train.fit.Trained`.
     """
     composed = compose(with_trainer(overrides), (), config_dir, primary="train")
+    experiment = str(composed.choices.get("experiment"))
+    if not trains(experiment, config_dir) and not quiet:
+        what = f"experiment={experiment} names no adapter, so adapter={composed.choices.get('adapter')}"
+        print(f"{what}; what its retriever and enhancer give stands in the prompts", file=sys.stderr)
     check_extra()
     parts = [instantiate(composed.config[name], name) for name in ("trainer", "adapter")]
     check_together(composed.config, *parts)  # before seconds of imports
     from graphcontext.train.fit import train as fit
 
-    return fit(composed.config, root, quiet, str(composed.choices.get("experiment")))
+    return fit(composed.config, root, quiet, experiment)
 
 
 def merge(words: list[str], overrides: list[str], config_dir: str | None, root: Path) -> Path:

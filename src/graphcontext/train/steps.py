@@ -120,7 +120,7 @@ class Steps(pl.Callback):
         better = self._improve(trainer, module, row["held_out_loss"])
         row["seconds"] = self._seconds()
         self._record(trainer, row)
-        self.bar.advance(step, tokens, loss, self.position.rows[-1]["held_out_loss"])
+        self.bar.advance(step, module.n_read, loss, self.position.rows[-1]["held_out_loss"])
         patience = module.settings.patience
         enough = patience is not None and self.position.worse >= patience
         if is_last or better or enough or self.stopped_by or saves:

@@ -96,6 +96,11 @@ class Tuning(pl.LightningModule):
         """Target tokens of the step in progress, over all ranks."""
         return max(1, sum(self.targets[i] for i in self._batch))
 
+    @property
+    def n_read(self) -> int:
+        """Tokens of the examples of the step in progress, prompts included, over all ranks."""
+        return sum(self.course.lengths[i] for i in self._batch)
+
     def on_before_optimizer_step(self, optimizer: Any) -> None:
         """Set the learning rate, clip the gradient, and refuse one that is no number."""
         rate = self.settings.rate(self.done, self.course.total)
