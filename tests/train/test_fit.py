@@ -235,6 +235,17 @@ def test_a_gpu_is_taken_where_there_is_one(monkeypatch, words, capsys, tmp_path)
     assert capsys.readouterr().err == "trainer=gpu: there is a GPU and no trainer= was given\n"
 
 
+def test_an_experiment_that_names_no_adapter_trains_the_default_and_says_so(monkeypatch, words, capsys, tmp_path):
+    monkeypatch.setattr(command, "check_together", lambda *_: (_ for _ in ()).throw(InputError("enough")))
+    given = [word for word in words() if not word.startswith("experiment=")]
+    with pytest.raises(InputError, match="enough"):
+        command.train([*given, "experiment=gcg/zero_shot"], None, tmp_path, False)
+    assert "experiment=gcg/zero_shot names no adapter, so adapter=lora;" in capsys.readouterr().err
+    with pytest.raises(InputError, match="enough"):
+        command.train([*given, "experiment=gcg/sft"], None, tmp_path, False)
+    assert "names no adapter" not in capsys.readouterr().err
+
+
 TYPOS = {
     "train adapter.rnk=3": "adapter.rnk: no such key; did you mean rank?",
     "train adapter=lroa": "lora",
