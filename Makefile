@@ -1,5 +1,6 @@
 # make quickstart   install into .venv, fetch the small models, print gcg/t3 at sample scale
-# make test         install, fetch, run all tests
+# make test         install, fetch, run all tests but the slow ones
+# make test-slow    these
 # TORCH="torch==2.13.0" chooses the torch build, e.g. TORCH="torch==2.13.0+cu130"; PIP_ARGS goes to pip.
 PYTHON ?= python3
 TORCH ?= torch==2.13.0
@@ -7,13 +8,16 @@ VENV ?= .venv
 PIP_ARGS ?=
 BIN := $(VENV)/bin
 
-.PHONY: quickstart test install models lint clean
+.PHONY: quickstart test test-slow install models lint clean
 
 quickstart: models
 	$(BIN)/graphcontext table gcg/t3 scale=sample table.rows=untrained
 
 test: models
 	$(BIN)/python -m pytest
+
+test-slow: models
+	$(BIN)/python -m pytest -m slow
 
 install: $(VENV)/installed
 

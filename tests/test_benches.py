@@ -45,6 +45,7 @@ def test_each_bench_is_in_the_list_of_all():
 
 @pytest.mark.end_to_end
 @pytest.mark.needs_models
+@pytest.mark.slow
 def test_the_bench_of_bucketing_counts_no_padding_in_batches_of_one(tmp_path):
     words = ["--pairs", "2", "--rounds", "1", "scale=sample", "trainer.micro_batch_size=1", "trainer.max_tokens=160"]
     command = [sys.executable, str(BENCHES / "bucketing.py"), *words]
@@ -79,6 +80,7 @@ def test_without_a_gpu_its_cells_say_not_run_and_what_was_measured_stays(tmp_pat
 
 
 @pytest.mark.end_to_end
+@pytest.mark.slow
 def test_the_gpu_script_trains_a_tiny_model_on_the_cpu_and_writes_nothing(tmp_path):
     words = ["--cpu-smoke", "--steps", "1", "--tokens", "16", "--micro", "2", "--passes", "1", "--out"]
     done = gpu_training([*words, tmp_path])

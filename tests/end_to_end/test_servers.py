@@ -115,6 +115,7 @@ ONE = ("dataset.limit=1", "retriever=tfidf", "retriever.top_k=1", "metric=[rouge
 
 
 @pytest.mark.needs_models
+@pytest.mark.slow
 def test_one_llama_cpp_server_for_all_roles_of_a_run_and_the_same_bytes_each_time(tmp_path) -> None:
     pytest.importorskip("xllamacpp")
     more = ("enhancer=triples", "extractor=llm", "extractor.max_new_tokens=8", "llm=smollm2", "llm.serve=llama_cpp")

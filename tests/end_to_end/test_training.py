@@ -20,6 +20,7 @@ def answers(run: api.Run) -> list[str]:
     return [row["prediction"] for row in read_lines(run.path / "predictions.jsonl")]
 
 
+@pytest.mark.slow
 def test_a_trained_adapter_answers_otherwise_than_its_base_and_as_its_merged_model(tmp_path: Path) -> None:
     done = api.train(*RECIPE)
     held_out = done.facts["held_out_loss"]

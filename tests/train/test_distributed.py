@@ -68,6 +68,7 @@ def test_t22_ranks_give_the_losses_and_the_adapter_of_one_process(
     assert manifest["ranks"] == world and manifest["examples"]["validation"]["pairs"] == 5
 
 
+@pytest.mark.slow
 def test_stopped_by_its_own_launcher_under_ddp_it_goes_on_under_fsdp_and_ends_alone(warm, tmp_path, plain, alone):
     """Whoever started the ranks, and however many there are: the checkpoint is one file."""
     told = int(signal.SIGTERM)
@@ -81,6 +82,7 @@ def test_stopped_by_its_own_launcher_under_ddp_it_goes_on_under_fsdp_and_ends_al
     assert_alike(tiny.folder_of(tmp_path), alone)
 
 
+@pytest.mark.slow
 def test_t43_two_cells_of_two_processes_are_two_folders_with_one_manifest_each(warm, tmp_path, plain):
     more = ["trainer=ddp", *CPU, "trainer.max_steps=1"]
     for seed in (0, 1):

@@ -284,7 +284,9 @@ def test_the_command_says_what_it_did(words, capsys, tmp_path):
     assert "held-out loss over 5 examples, base 3." in out
 
 
-@pytest.mark.parametrize("name", ["one_batch", "tiny", "overfit", "profile"])
+@pytest.mark.parametrize(
+    "name", ["one_batch", "tiny", *(pytest.param(n, marks=pytest.mark.slow) for n in ("overfit", "profile"))]
+)
 def test_debug(words, name, tmp_path):
     """Each of them ends; learning four pairs by heart brings the loss down."""
     given = [w for w in words() if not w.startswith(("trainer.learning_rate", "trainer.batch_size"))]

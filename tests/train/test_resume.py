@@ -51,7 +51,7 @@ def blows(seed):
     ]
 
 
-@pytest.mark.parametrize("seed", [4, 11])
+@pytest.mark.parametrize("seed", [4, pytest.param(11, marks=pytest.mark.slow)])
 def test_t25_stopped_and_killed_at_random_steps_it_ends_in_the_same_bits(warm, tmp_path, hard, undisturbed, seed):
     for number, step, place in blows(seed):
         command = warm.start(tmp_path, "train", *hard, blow=(int(number), step, place))
@@ -69,6 +69,7 @@ def test_t25_stopped_and_killed_at_random_steps_it_ends_in_the_same_bits(warm, t
     assert_same(tiny.folder_of(tmp_path), undisturbed)
 
 
+@pytest.mark.slow
 def test_killed_while_the_result_is_written_it_is_written_again(warm, tmp_path, hard, undisturbed):
     """And from no checkpoint at all it starts anew: a first kill comes before one is written."""
     rarely = [*hard, "trainer.checkpoint_minutes=60"]
