@@ -82,7 +82,7 @@ def cell(model: str, kind: str, options: argparse.Namespace) -> dict[str, Any]:
     import torch
 
     from graphcontext.train import key as keys
-    from graphcontext.train.base import read_base
+    from graphcontext.train.base import Base
     from graphcontext.train.batches import Course
     from graphcontext.train.checkpoint import Position
     from graphcontext.train.data_module import PairsData
@@ -106,7 +106,7 @@ def cell(model: str, kind: str, options: argparse.Namespace) -> dict[str, Any]:
 
     config = config_of(model, kind, options)
     settings, adapter = instantiate(config["trainer"], "trainer"), instantiate(config["adapter"], "adapter")
-    base = read_base(keys.base(config), adapter, settings)
+    base = Base(keys.base(config), adapter, settings)
     size, total = settings.batch_size, WARM + options.steps + 1  # the last step writes a checkpoint, and is not timed
     draw, vocabulary = random.Random(0), base.model.tokenizer.vocab_size
     if Path(model).name in RANDOM:

@@ -22,7 +22,7 @@ from graphcontext.config import compose
 from graphcontext.stage import Stages
 from graphcontext.store import Store, Workspace
 from graphcontext.train import key as keys
-from graphcontext.train.base import read_base
+from graphcontext.train.base import Base
 from graphcontext.train.batches import Collate, Course, Deal
 from graphcontext.train.examples import Example
 from graphcontext.train.pairs import read_pairs
@@ -73,7 +73,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(Store(Path(folder) / "store"), quiet=True)
         pairs = read_pairs(config, "train", workspace, Stages(workspace))
-    base = read_base(keys.base(config), adapter, settings)
+    base = Base(keys.base(config), adapter, settings)
     every = base.encode(pairs, settings).examples
     some, longest = spread(every, options.pairs), max(e.length for e in every)
     module = CausalTuning(base.load, settings, Course((1,), 1, 1, 0, False), [], config["seed"])

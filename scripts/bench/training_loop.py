@@ -25,7 +25,7 @@ from torch.utils.data import DataLoader
 from graphcontext.component import instantiate
 from graphcontext.config import compose
 from graphcontext.train import key as keys
-from graphcontext.train.base import read_base
+from graphcontext.train.base import Base
 from graphcontext.train.batches import Collate, Course, Deal, Learnt, RankBatches
 from graphcontext.train.checkpoint import Position, trained
 from graphcontext.train.data_module import PairsData
@@ -171,7 +171,7 @@ def race_of(model: str, options: argparse.Namespace) -> Race:
     adapter = instantiate(config["adapter"], "adapter")
     vocabulary, load = TINY["vocab_size"], lambda: tiny(adapter)
     if model != "tiny":
-        base = read_base(keys.base(config), adapter, instantiate(config["trainer"], "trainer"))
+        base = Base(keys.base(config), adapter, instantiate(config["trainer"], "trainer"))
         vocabulary, load = len(base.model.tokenizer), base.load
     return Race(config, load, examples_of(size * (options.steps + 2), options.tokens, vocabulary))
 

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphcontext.component import components, instantiate, used
+from graphcontext.component import components
 from graphcontext.config import Composed
-from graphcontext.errors import InputError, MissingDataError
+from graphcontext.errors import InputError
 from graphcontext.models import has_gpu, is_available
 from graphcontext.pipeline import corpus_key, keys
 from graphcontext.prepare import missing_adapters, needed_models, untrained
 from graphcontext.train.cost import TrainingCost, training_cost
-from graphcontext.train.trained import TARGET, TrainedAdapter
 
 BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "4bit": 0.55, "8bit": 1.05}
 TOKENS_PER_WORD = 1.6  # English forum text with code, by a BPE tokenizer
@@ -137,22 +136,13 @@ def cost(label: str, config: dict[str, Any], root: Path | str = ".") -> Cost:
         device=device,
         missing=missing,
         assumed=not known.known,
-        untrained=(*missing_adapters(config), *(a.experiment for a in trainings(config, root))),
+        untrained=(*missing_adapters(config), *(a.experiment for a in untrained(config, root))),
     )
-
-
-def trainings(config: dict[str, Any], root: Path | str = ".") -> list[TrainedAdapter]:
-    """Return the trainings that a run of this config waits for; all it names where the data is not here yet."""
-    try:
-        return untrained(config, root)
-    except MissingDataError:  # no key, so nothing to look for
-        nodes = {json.dumps(n, sort_keys=True): n for n in used(config) if n["_target_"] == TARGET}
-        return [instantiate(node, "llm.adapter") for node in nodes.values()]
 
 
 def training_costs(runs: list[tuple[str, Composed]], root: Path | str = ".") -> list[TrainingCost]:
     """Estimate each training that some of these runs wait for, once."""
-    found = {tuple(a.words): a for _, composed in runs for a in trainings(composed.config, root)}
+    found = {tuple(a.words): a for _, composed in runs for a in untrained(composed.config, root)}
     costs = []
     for adapter in found.values():
         config = adapter.compose()

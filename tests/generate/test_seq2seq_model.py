@@ -80,10 +80,10 @@ def test_more_beams_find_no_less_likely_output(folder):
     model = loaded(folder)
 
     def log_probability(text: str, beams: int) -> float:
-        (pair,) = model._generate([model._ids(text)], Decoding(16, 4, beams, 0.0))
+        (pair,) = model._generate([model.ids(text)], Decoding(16, 4, beams, 0.0))
         labels = torch.tensor([pair[0] + [2] * (pair[1] == "stop")])
         with torch.inference_mode():
-            logits = model.weights(input_ids=torch.tensor([model._ids(text)]), labels=labels).logits
+            logits = model.weights(input_ids=torch.tensor([model.ids(text)]), labels=labels).logits
         return float(logits.log_softmax(-1).gather(2, labels.unsqueeze(-1)).sum())
 
     model.load_weights()
@@ -129,8 +129,8 @@ def test_markers_are_kept_where_they_are_asked_for(bart):
 def test_a_repetition_penalty_forbids_repeating(bart):
     model = loaded(bart)
     model.load_weights()
-    (free,) = model._generate([model._ids("list the ports")], Decoding(16, 8))
-    (held,) = model._generate([model._ids("list the ports")], Decoding(16, 8, repetition_penalty=1e6))
+    (free,) = model._generate([model.ids("list the ports")], Decoding(16, 8))
+    (held,) = model._generate([model.ids("list the ports")], Decoding(16, 8, repetition_penalty=1e6))
     assert len(set(free[0])) < len(free[0]) and len(set(held[0])) == len(held[0])
 
 

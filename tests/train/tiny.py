@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -73,27 +70,6 @@ def words(data: Path, model: Path, *more: str) -> list[str]:
 
 def composed(*overrides: str) -> dict[str, Any]:
     return compose(list(overrides), (), None, primary="train").config
-
-
-def start(folder: Path, *arguments: str, module: str = "graphcontext.cli", **environment: str) -> subprocess.Popen[str]:
-    """Start ``graphcontext`` in ``folder``, as the first process of a group of its own."""
-    folder.mkdir(parents=True, exist_ok=True)
-    return subprocess.Popen(
-        [sys.executable, "-m", module, *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(SRC), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def finish(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """Wait for a command that must succeed; returns its stdout and stderr."""
-    out, err = process.communicate(timeout=240)
-    assert process.returncode == 0, err
-    return out, err
 
 
 def folder_of(store: Path) -> Path:

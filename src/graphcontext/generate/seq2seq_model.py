@@ -124,7 +124,7 @@ class Seq2SeqModel:
 
     def count(self, text: str) -> int:
         """Return the number of tokens of ``text``, the special ones around an input included."""
-        return len(self._ids(text))
+        return len(self.ids(text))
 
     def load_weights(self) -> None:
         """Load the weights and the adapter unless they are there.
@@ -168,21 +168,22 @@ class Seq2SeqModel:
         if not texts:
             return []
         self.load_weights()
-        whole = {text: self._ids(text) for text in dict.fromkeys(texts)}
+        whole = {text: self.ids(text) for text in dict.fromkeys(texts)}
         order = sorted(whole, key=lambda text: (-len(whole[text]), text))
         written: dict[str, Output] = {}
         for start in range(0, len(order), batch_size):
             batch = order[start : start + batch_size]
-            sources = [self._cut(text, whole[text], decoding.max_source_length) for text in batch]
+            sources = [self.cut(text, whole[text], decoding.max_source_length) for text in batch]
             for text, source, (ids, finish) in zip(batch, sources, self._generate(sources, decoding), strict=True):
                 n_cut = len(whole[text]) - len(source)
                 written[text] = Output(self._text(ids, keep_markers), finish, len(ids), n_cut)
         return [written[text] for text in texts]
 
-    def _ids(self, text: str) -> list[int]:
+    def ids(self, text: str) -> list[int]:
+        """Return the tokens of a source, the special ones around it included."""
         return list(self.tokenizer(text, truncation=False, verbose=False)["input_ids"])
 
-    def _cut(self, text: str, ids: list[int], length: int) -> list[int]:
+    def cut(self, text: str, ids: list[int], length: int) -> list[int]:
         """Return at most ``length`` tokens; the special ones at the end stay."""
         if len(ids) <= length:
             return ids

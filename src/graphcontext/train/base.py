@@ -25,16 +25,18 @@ class Base:
         node: config of the LLM.
         adapter: component that says what is trained.
         settings: of the training.
+
+    Raises:
+        InputError: no such GPU, or a model that is not whole. Of it only the tokenizer is loaded yet.
     """
 
     def __init__(self, node: dict[str, Any], adapter: Any, settings: TrainerSettings) -> None:
         self.node, self.adapter, self.settings = node, adapter, settings
         self.folder: Path = models.resolve(node["model"], node.get("revision"))
         self.is_seq2seq = bool(getattr(load_config(self.folder), "is_encoder_decoder", False))
-        device = "cpu" if settings.strategy == "fsdp" else device_of(settings)  # sharding moves it, block by block
-        device_of(settings)
-        dtype = self._dtype(device)
-        self.dtype = dtype
+        device, dtype = device_of(settings), self._dtype()
+        if settings.strategy == "fsdp":
+            device = "cpu"  # sharding moves it, block by block
         if self.is_seq2seq:
             if adapter.kind == "qlora":
                 raise InputError(f"adapter=qlora: {node['model']} is an encoder–decoder; adapter=lora or full")
@@ -42,7 +44,7 @@ class Base:
         else:
             self.model = CausalModel(self.folder, None, dtype, adapter.quantization, device)
 
-    def _dtype(self, device: str) -> str:
+    def _dtype(self) -> str:
         """Return the dtype of the frozen weights: the model's own on a GPU that computes in it, else float32."""
         if self.adapter.kind == "full" or precision_of(self.settings)[0] == "float32":
             return "float32"
@@ -108,12 +110,3 @@ class Base:
             "kind": self.kind,
             "quantization": self.adapter.quantization,
         }
-
-
-def read_base(node: dict[str, Any], adapter: Any, settings: TrainerSettings) -> Base:
-    """Return the base model of a training; nothing but its tokenizer is loaded.
-
-    Raises:
-        InputError: no such GPU, or a model that is not whole.
-    """
-    return Base(node, adapter, settings)

@@ -125,8 +125,8 @@ def seq2seq(pairs: Iterable[Pair], model: Any, max_tokens: int) -> Examples:
         if pair.reason:
             found.skipped[pair.reason] += 1
             continue
-        source = model.tokenizer(source_text(pair.messages), truncation=True, max_length=max_tokens)["input_ids"]
-        whole = model.tokenizer(source_text(pair.messages), truncation=False, verbose=False)["input_ids"]
+        whole = model.ids(source_text(pair.messages))
+        source = model.cut(source_text(pair.messages), whole, max_tokens)
         target = list(model.tokenizer(text_target=pair.answer, truncation=False, verbose=False)["input_ids"])
         target += [eos] if target[-1:] != [eos] else []
         found.cut += len(whole) > len(source) or len(target) > max_tokens

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,13 @@ from graphcontext.runs import free_models
 from graphcontext.stage import Stages, damaged
 from graphcontext.store import Artefact, Store, Workspace
 from graphcontext.train import key as keys
-from graphcontext.train.base import Base, read_base
-from graphcontext.train.batches import Course, Deal
+from graphcontext.train.base import Base
+from graphcontext.train.batches import Deal
 from graphcontext.train.checkpoint import Position
 from graphcontext.train.checkpoint import read as read_checkpoint
 from graphcontext.train.cost import refuse
 from graphcontext.train.counts import counted
 from graphcontext.train.data_module import PairsData
-from graphcontext.train.examples import Examples
 from graphcontext.train.pairs import made_from, read_pairs, read_texts
 from graphcontext.train.report import Bar, Wandb
 from graphcontext.train.result import write_result
@@ -31,6 +31,7 @@ from graphcontext.train.steps import Seats, Steps
 from graphcontext.train.strategy import Calm, device_of, launched, lightning_trainer, precision_of, rank
 from graphcontext.train.together import check_together
 from graphcontext.train.trained import STAGE
+from graphcontext.train.training import Training
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def _train(
     inputs = made_from(stages)
     if artefact.is_current(inputs) and damaged(artefact) is None:
         return finished(artefact)
-    base = read_base(keys.base(config), adapter, settings)
+    base = Base(keys.base(config), adapter, settings)
     sides = {side: base.encode(found, settings) for side, found in read.items()}
     if not sides["train"].examples:
         raise InputError(f"nothing to train on: {sides['train'].described('train')}")
@@ -121,7 +122,7 @@ def _train(
     said = [found.described(side) for side, found in sides.items()]
     if rank() == 0:
         artefact.begin(inputs)
-    facts = fit(config, settings, base, sides, artefact, quiet, name, said)
+    facts = fit(Training(config, settings, base, sides, artefact.path, name), quiet, said)
     if facts.get("stopped_by"):
         return Trained(artefact.path, {}, facts["stopped_by"], (facts["said"],))
     if rank() == 0:
@@ -136,48 +137,24 @@ def finished(artefact: Artefact) -> Trained:
     return Trained(artefact.path, facts, 0, ("trained before",))
 
 
-def course_of(settings: TrainerSettings, examples: Examples, seed: int) -> Course:
-    """Return all optimiser steps of a training."""
-    lengths = tuple(e.length for e in examples.examples)
-    size = min(settings.batch_size, len(lengths))
-    course = Course(lengths, size, 0, seed, settings.bucket)
-    total = max(1, round(settings.epochs * course.per_epoch))
-    total = total if settings.max_steps is None else min(total, settings.max_steps)
-    return Course(lengths, size, total, seed, settings.bucket)
-
-
-def fit(
-    config: dict[str, Any],
-    settings: TrainerSettings,
-    base: Base,
-    sides: dict[str, Examples],
-    artefact: Artefact,
-    quiet: bool,
-    name: str,
-    said: list[str],
-) -> dict[str, Any]:
+def fit(training: Training, quiet: bool, said: list[str]) -> dict[str, Any]:
     """Run the optimiser steps that are left and write the result; returns the facts of the manifest.
 
     Args:
-        config: of the training.
-        settings: its trainer.
-        base: the model that is trained.
-        sides: examples of ``train`` and ``validation``.
-        artefact: where all files go.
+        training: what is to be trained.
         quiet: no progress.
-        name: of the experiment.
-        said: gets lines for the user.
+        said: lines on its examples, for the user.
     """
-    seats = Seats(artefact.path)
-    course = course_of(settings, sides["train"], config["seed"])
+    settings, base, course, sides = training.settings, training.base, training.course, training.sides
+    seats = Seats(training.folder)
     found = read_checkpoint(seats.last)
     position = found[1] if found is not None else Position()
     del found  # its tensors are read again where they are put back
     quiet = quiet or rank() > 0
     if not quiet:
-        for line in [*said, *_how(settings, base, course, position)]:
+        for line in [*said, *_how(training, position)]:
             print(line, file=sys.stderr)
-    module = base.module(settings, course, sides["train"].examples, config["seed"], position.step)
+    module = base.module(settings, course, sides["train"].examples, training.config["seed"], position.step)
     data = PairsData(sides["train"], sides["validation"], course, settings, base.pad)
     data.start = position.step
     if base.kind == "none":
@@ -187,16 +164,17 @@ def fit(
         position.rows = [{"step": 0, "epoch": 0.0, "held_out_loss": position.base, "seconds": 0.0}]
     elif position.step < course.total and not is_stopped_early(settings, position):
         mode = settings.wandb if rank() == 0 else "disabled"
-        curve = Wandb(mode, artefact.key, artefact.path / "wandb", name, recipe(config))
-        bar = Bar(course.total, position.step, quiet)
-        steps = Steps(seats, position, data.held_out_loader, bar, curve, settings.profile)
-        with steps.wish, Calm(), launched():
-            steps.run(lightning_trainer(settings, course, data.deal, steps, artefact.path), module, data)
-        bar.close()
-        curve.close()
+        key = training.folder.name
+        with (
+            closing(Wandb(mode, key, training.folder / "wandb", training.name, recipe(training.config))) as curve,
+            closing(Bar(course.total, position.step, quiet)) as bar,
+        ):
+            steps = Steps(seats, position, data.held_out_loader, bar, curve, settings.profile)
+            with steps.wish, Calm(), launched():
+                steps.run(lightning_trainer(settings, course, data.deal, steps, training.folder), module, data)
         if steps.stopped_by:
             return {"stopped_by": steps.stopped_by, "said": f"stopped at step {position.step} of {course.total}"}
-    return write_result(config, settings, base, module, sides, course, seats, position)
+    return write_result(training, module, position)
 
 
 def is_stopped_early(settings: TrainerSettings, position: Position) -> bool:
@@ -215,8 +193,9 @@ def recipe(config: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _how(settings: TrainerSettings, base: Base, course: Course, position: Position) -> list[str]:
+def _how(training: Training, position: Position) -> list[str]:
     """Say what is about to be done."""
+    settings, base, course = training.settings, training.base, training.course
     precision, why = precision_of(settings)
     passes = Deal(settings.world, settings.micro_batch_size).passes(course.batch_size)
     shape = f"{settings.world} × {passes} × {settings.micro_batch_size}"

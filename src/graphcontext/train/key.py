@@ -9,9 +9,10 @@ from graphcontext.component import fingerprint, locate
 from graphcontext.errors import InputError
 from graphcontext.files import digest
 from graphcontext.pipeline import corpus_key, keys
+from graphcontext.train.trained import BASE as TAKEN
 
 VERSION = 1  # raised when the same inputs give other weights
-BASE = ("_target_", "model", "revision", "dtype", "system_role")  # of an llm: decoding does not enter a training
+BASE = ("_target_", *TAKEN)  # of an llm: decoding does not enter a training
 
 
 def training_key(config: dict[str, Any]) -> str:

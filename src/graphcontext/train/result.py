@@ -13,61 +13,57 @@ from graphcontext.errors import InputError
 from graphcontext.files import digest, write_atomic
 from graphcontext.manifest import provenance
 from graphcontext.train.base import Base
-from graphcontext.train.batches import Course
 from graphcontext.train.checkpoint import Position
-from graphcontext.train.examples import Examples
 from graphcontext.train.report import plot, write_csv
-from graphcontext.train.settings import TrainerSettings
 from graphcontext.train.steps import Seats, final_state
 from graphcontext.train.strategy import precision_of, rank
+from graphcontext.train.training import Training
 from graphcontext.whole import load_weights
 
 
-def write_result(
-    config: dict[str, Any],
-    settings: TrainerSettings,
-    base: Base,
-    module: Any,
-    sides: dict[str, Examples],
-    course: Course,
-    seats: Seats,
-    position: Position,
-) -> dict[str, Any]:
+def write_result(training: Training, module: Any, position: Position) -> dict[str, Any]:
     """Write the adapter, its manifest, the CSV and the picture; returns the manifest's facts."""
+    config, settings, base = training.config, training.settings, training.base
+    of_best = settings.keep == "best" and position.best is not None
     facts = {
         **base.facts(),
         "steps": position.step,
-        "of_steps": course.total,
-        "kept_step": position.best_step if settings.keep == "best" and position.best is not None else position.step,
+        "of_steps": training.course.total,
+        "kept_step": position.best_step if of_best else position.step,
         "held_out_loss": {"base": position.base, "best": position.best},
-        "examples": {side: found.facts() for side, found in sides.items()},
+        "examples": {side: found.facts() for side, found in training.sides.items()},
         "precision": precision_of(settings)[0],
         "ranks": settings.world,
         "seed": config["seed"],
     }
     if rank() == 0:
+        seats = Seats(training.folder)
         if base.kind != "none":
-            facts["trained_parameters"] = write_weights(base, module, seats, settings, position)
+            weights = final_weights(seats, settings.keep, position)
+            facts["trained_parameters"] = sum(weight.numel() for weight in weights.values())
+            if base.kind == "full":
+                write_model(base, weights, training.folder)
+            else:
+                write_adapter(base, module, weights, training.folder)
         write_csv(seats.csv, position.rows)
         title = f"{base.kind} on {base.name}, {facts['examples']['train']['pairs']} examples"
-        plot(seats.folder / "loss.png", position.rows, title, facts["kept_step"])
-        write_atomic(seats.folder / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
+        plot(training.folder / "loss.png", position.rows, title, facts["kept_step"])
+        write_atomic(training.folder / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
         about = {**facts, "prompt": digest(config["generator"].get("prompt")), **provenance()}
-        write_atomic(seats.folder / "manifest.json", json.dumps(about, indent=1, ensure_ascii=False))
+        write_atomic(training.folder / "manifest.json", json.dumps(about, indent=1, ensure_ascii=False))
     return facts
 
 
-def write_weights(base: Base, module: Any, seats: Seats, settings: TrainerSettings, position: Position) -> int:
-    """Write the kept weights as PEFT or transformers has them; returns their number."""
-    state = final_state(seats, settings.keep, position)
-    weights = {name: parts["weight"] for name, parts in state.items()}
+def final_weights(seats: Seats, keep: str, position: Position) -> dict[str, Any]:
+    """Return name → the weight that is kept.
+
+    Raises:
+        InputError: one is no number.
+    """
+    weights = {name: parts["weight"] for name, parts in final_state(seats, keep, position).items()}
     if not all(torch.isfinite(weight).all() for weight in weights.values()):
         raise InputError("the trained weights are no numbers; lower trainer.learning_rate, or set trainer.clip")
-    if base.kind == "full":
-        write_model(base, weights, seats.folder)
-    else:
-        write_adapter(base, module, weights, seats.folder)
-    return sum(weight.numel() for weight in weights.values())
+    return weights
 
 
 def write_adapter(base: Base, module: Any, weights: dict[str, Any], folder: Path) -> None:

@@ -68,7 +68,6 @@ class Steps(pl.Callback):
         self.seats, self.position, self.held_out, self.bar, self.curve = seats, position, held_out, bar, curve
         self.wish = StopWish()
         self.stopped_by = 0
-        self.n_held_out = 0
         self.profiler = torch.profiler.profile() if profile else None
 
     def run(self, trainer: pl.Trainer, module: Tuning, data: Any) -> None:
@@ -152,9 +151,7 @@ class Steps(pl.Callback):
         self.saved = time.monotonic()
 
     def _validate(self, module: Tuning) -> float | None:
-        batches = self.held_out()
-        loss, n = module.held_out_loss(batches)
-        self.n_held_out = n
+        loss, n = module.held_out_loss(self.held_out())
         return loss if n else None
 
     def _improve(self, trainer: pl.Trainer, module: Tuning, loss: float | None) -> bool:
