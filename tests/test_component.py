@@ -181,4 +181,5 @@ def test_the_source_of_a_users_own_class_is_in_its_key(tmp_path: Path, monkeypat
     file.write_text("class Mine:\n    def retrieve(self): return 2\n")
     assert fingerprint(node)["_source_"] != before["_source_"]
     assert "_source_" not in fingerprint({"_target_": "graphcontext.retrieve.tfidf.TFIDF", "top_k": 2})
-    assert not needs_graph("my_own_retriever.Mine") and needs_graph("graphcontext.retrieve.ppr.PPR")
+    assert not needs_graph({"_target_": "my_own_retriever.Mine"})
+    assert needs_graph({"_target_": "graphcontext.retrieve.ppr.PPR"})

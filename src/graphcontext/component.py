@@ -166,15 +166,16 @@ def draws(node: Any) -> bool:
 def used(config: dict[str, Any]) -> list[dict[str, Any]]:
     """Return every component node that a run of this config uses: those of its stages, not all that it could choose."""
     stages = ["dataset", "retriever", "enhancer", "packing", "generator", "metric"]
-    if needs_graph(config["retriever"]["_target_"]):
+    if needs_graph(config["retriever"]):
         stages.insert(1, "graph")
     parts = {stage: active_metrics(config) if stage == "metric" else config[stage] for stage in stages}
     return list(components(list(parts.values())))
 
 
-def needs_graph(target: str) -> bool:
-    """Tell whether the retriever that ``target`` names is given a graph: its class says ``needs_graph = True``."""
-    return bool(getattr(locate(target, "retriever"), "needs_graph", False))
+def needs_graph(retriever: dict[str, Any]) -> bool:
+    """Tell whether a retriever is given a graph: its class says ``needs_graph = True``, or tells it of a config."""
+    said = getattr(locate(retriever["_target_"], "retriever"), "needs_graph", False)
+    return bool(said(retriever) if callable(said) else said)
 
 
 def has_answers(config: dict[str, Any]) -> bool:

@@ -89,7 +89,7 @@ def keys(config: dict[str, Any], asked: str | None = None) -> Keys:
     if selected.get("limit") is None:  # without a limit every question is scored, whatever the seed
         selected.pop("seed", None)
     questions = digest(["questions", corpus, selected] if asked is None else ["asked", corpus, asked])
-    graph = key("graph", config["graph"], corpus) if needs_graph(config["retriever"]["_target_"]) else None
+    graph = key("graph", config["graph"], corpus) if needs_graph(config["retriever"]) else None
     ranking = key("ranking", config["retriever"], questions, graph)
     context = key("context", {"enhancer": config["enhancer"], "packing": config["packing"]}, ranking)
     prediction = key("prediction", config["generator"], context)
@@ -170,9 +170,11 @@ class Pipeline:
             return {}
 
         def make(artefact: Artefact) -> dict[str, Any]:
-            facts = {}
+            facts, builder = {}, self.parts["graph"]
+            if hasattr(builder, "begin"):  # what is done once for all corpora, such as encoding their pool
+                builder.begin(data.corpora)
             for corpus_id, corpus in data.corpora.items():
-                graph = self.parts["graph"].build(corpus)
+                graph = builder.build(corpus)
                 save_graph(artefact.path / f"graph-{corpus_id}.npz", graph)
                 facts[corpus_id] = graph.facts
             return {"graphs": facts}

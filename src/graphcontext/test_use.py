@@ -65,6 +65,6 @@ def _method(config: dict[str, Any]) -> str:
     from graphcontext.files import digest
 
     stages = ["retriever", "enhancer", "packing", "generator"]
-    if needs_graph(config["retriever"]["_target_"]):
+    if needs_graph(config["retriever"]):
         stages.insert(0, "graph")
     return digest([fingerprint(config[stage]) for stage in stages])[:32]

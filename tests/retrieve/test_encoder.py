@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import graphcontext.retrieve.encoder as encoder_module
+from graphcontext.data.records import Corpus, Passage
 from graphcontext.errors import InputError, MissingWeightsError, RunError
 from graphcontext.retrieve import encoder as module
 from graphcontext.retrieve import encoder_model
+from graphcontext.retrieve.by_corpus import encode_pool
 from graphcontext.retrieve.encoder import SentenceEncoder
 from graphcontext.store import Store, Workspace
 
@@ -201,6 +203,22 @@ def test_a_shard_that_is_no_array_is_encoded_again(tiny, tmp_path, monkeypatch):
     resumed = bound(tiny, tmp_path)
     np.testing.assert_array_equal(resumed.encode(texts), undisturbed)
     assert resumed.n_encoded == 4 + 2
+
+
+def test_passages_of_several_corpora_are_encoded_once(tiny, tmp_path):
+    """Two corpora of three texts share one: five distinct texts are encoded, and each corpus gets its rows."""
+    texts = [["a", "b", "ssh key"], ["x", "ssh key", "mount a drive"]]
+    corpora = {name: Corpus(name, tuple(Passage(t, "", t, t) for t in part)) for name, part in zip("pq", texts)}
+    encoder = bound(tiny, tmp_path)
+    encode_pool(encoder, corpora)
+    encode_pool(encoder, corpora)
+    assert encoder.n_encoded == 5
+    found = [encoder.encode(part) for part in texts]
+    assert encoder.n_encoded == 5
+    alone = bound(tiny, tmp_path / "other")
+    assert all(np.allclose(rows, alone.encode(part), atol=1e-6) for rows, part in zip(found, texts))
+    encoder.encode(["a", "new"])  # one that is not in the pool: both are encoded
+    assert encoder.n_encoded == 7
 
 
 def test_t12_other_texts_prefixes_and_settings_are_other_artefacts(tiny, tmp_path):

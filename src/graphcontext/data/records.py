@@ -24,12 +24,18 @@ def content_id(*parts: str) -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a text comes from, kept for attribution (CC BY-SA asks for author and link)."""
+    """Where a text comes from, kept for attribution (CC BY-SA asks for author and link).
+
+    ``document`` names the file or article a passage was cut from where it is one of several, ``page`` the page of
+    it, from 1.
+    """
 
     link: str = ""
     author: str = ""
     license: str = ""
     date: str = ""  # ISO 8601
+    document: str | None = None
+    page: int | None = None
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,8 @@ class Passage:
 
     For a question pool ``match_text`` is the question (title, newline, body) and ``context_text`` the
     question with its accepted answer; ``answers`` holds every answer of the thread. Two passages with
-    one title are two passages: ``id`` is a hash of the content, or the user's own, never the title.
+    one title are two passages: ``id`` is a hash of the content, or the user's own, never the title. ``kind`` tells
+    the nodes of a document's structure apart: a ``page`` has no text of its own, a ``table`` is Markdown; None is text.
     """
 
     id: str
@@ -57,6 +64,7 @@ class Passage:
     context_text: str
     source: Source = Source()
     answers: tuple[Answer, ...] = ()
+    kind: Literal["page", "table"] | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ class Corpus:
         """Build a corpus whose id covers everything a stage can read of its passages."""
         digest = hashlib.sha256(b"[")
         for n, passage in enumerate(passages):  # as content_id, without holding all lines at once
-            line = json.dumps(dataclasses.asdict(passage), sort_keys=True, ensure_ascii=False)
+            line = json.dumps(to_json(passage), sort_keys=True, ensure_ascii=False)
             digest.update(((", " if n else "") + json.dumps(line, ensure_ascii=False)).encode())
         digest.update(b"]")
         return Corpus(digest.hexdigest()[:16], tuple(passages))
@@ -134,11 +142,30 @@ class Scored:
 
 
 @dataclass(frozen=True)
+class Step:
+    """One step of a traversal: from the last passage of ``path``, what was looked for and where it led.
+
+    Args:
+        path: ids of the passages on the reasoning path so far, seed first; empty where the seeds are chosen.
+        evidence: the text that candidates were ranked by: the question, or what an agent wrote as next evidence.
+        chosen: ids of the passages that were taken, best first; empty where the path ends.
+        n_candidates: how many passages there were to choose from.
+        reason: why the path ends, or what failed, None where neither.
+    """
+
+    path: tuple[str, ...]
+    evidence: str
+    chosen: tuple[str, ...]
+    n_candidates: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
 class Ranking:
     """The passages retrieved for one question, best first.
 
     ``fallback`` names the fall-back that was taken for this question (``cosine`` where PageRank had no
-    seed), None where there was none.
+    seed), None where there was none. ``steps`` are those of a traversal, in the order they were taken.
     """
 
     id: str
@@ -146,6 +173,7 @@ class Ranking:
     status: Status = "ok"
     reason: str | None = None
     fallback: str | None = None
+    steps: tuple[Step, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -192,15 +220,19 @@ class Prediction:
     finish: str | None = None
 
 
-_ENTRIES = {"passages": Scored, "units": Unit, "answers": Answer}
+_ENTRIES = {"passages": Scored, "units": Unit, "answers": Answer, "steps": Step}
+_LATER = {"source": ("document", "page"), "units": ("triple",), "steps": ("reason",)}  # entries' optional fields
 
 
 def to_json(record: Any) -> dict[str, Any]:
     """Return a record as a dict of JSON types; ``reason`` and other empty optional fields are left out."""
     found = {k: v for k, v in dataclasses.asdict(record).items() if v is not None}
-    for unit in found.get("units", ()):
-        if unit["triple"] is None:
-            del unit["triple"]
+    for name, optional in _LATER.items():
+        entries = found.get(name, ())
+        for entry in [entries] if isinstance(entries, dict) else entries:
+            for key in optional:
+                if entry[key] is None:
+                    del entry[key]
     return found
 
 

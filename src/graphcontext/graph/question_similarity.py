@@ -13,6 +13,7 @@ from graphcontext.graph.calibration import mean_degree_pairs
 from graphcontext.graph.cosine import exact_cosine, to_csr, unit_rows
 from graphcontext.graph.health import health
 from graphcontext.graph.pairs import pairs_above
+from graphcontext.retrieve.by_corpus import encode_pool
 
 _RULE = re.compile(r"mean_degree:(\d+(?:\.\d+)?)")
 
@@ -57,6 +58,10 @@ class QuestionSimilarity:
         if min(tile_rows, tile_columns) < 1:
             raise InputError(f"tile_rows={tile_rows}, tile_columns={tile_columns}: both must be at least 1")
         self.tile = (tile_rows, tile_columns)
+
+    def begin(self, corpora: dict[str, Corpus]) -> None:
+        """Encode the passages of all corpora at once."""
+        encode_pool(self.encoder, corpora)
 
     def build(self, corpus: Corpus) -> Graph:
         """Return the graph over the corpus' passages; ``facts["threshold"]`` is the τ that was used."""

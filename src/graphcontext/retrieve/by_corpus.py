@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from graphcontext.data.records import Corpus, Question, Ranking, Scored
+from graphcontext.data.records import Corpus, Passage, Question, Ranking, Scored
 from graphcontext.errors import InputError
 
 NO_PASSAGE = "the corpus has no passage"
@@ -27,6 +28,23 @@ def by_corpus(
         positions.setdefault(question.corpus_id, []).append(position)
     for corpus_id, at in positions.items():
         yield corpora[corpus_id], at, [questions[p] for p in at]
+
+
+def encode_pool(
+    encoder: Any, corpora: dict[str, Corpus], text_of: Callable[[Passage], str] = lambda passage: passage.match_text
+) -> None:
+    """Let an encoder that has ``pool`` encode the passages of several corpora at once, each text once.
+
+    Corpora of single questions hold many passages of one pool: encoded corpus by corpus, a passage would be encoded
+    again for every question that it was dealt to.
+
+    Args:
+        encoder: has ``encode(texts, kind)``.
+        corpora: all that a stage reads.
+        text_of: what is encoded of a passage.
+    """
+    if len(corpora) > 1 and hasattr(encoder, "pool"):
+        encoder.pool(sorted({text_of(passage) for corpus in corpora.values() for passage in corpus.passages}))
 
 
 def empty(question: Question, reason: str = NO_PASSAGE) -> Ranking:

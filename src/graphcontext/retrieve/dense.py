@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from graphcontext.data.records import Corpus, Graph, Question, Ranking
 from graphcontext.graph.cosine import nearest, unit_rows
-from graphcontext.retrieve.by_corpus import by_corpus, checked_count, empty, scored
+from graphcontext.retrieve.by_corpus import by_corpus, checked_count, empty, encode_pool, scored
 
 
 class Dense:
@@ -34,6 +34,7 @@ class Dense:
         rankings = [empty(question) for question in questions]
         if not questions:
             return rankings
+        encode_pool(self.encoder, corpora)
         asked_vectors = unit_rows(self.encoder.encode([q.text for q in questions], kind="query"))
         for corpus, positions, asked in by_corpus(questions, corpora):
             if not corpus.passages:

@@ -17,6 +17,7 @@ from graphcontext.retrieve.encoder_model import DTYPES, POOLINGS, EncoderModel, 
 if TYPE_CHECKING:
     from graphcontext.store import Artefact, Workspace
 
+_NO_POOL: tuple[dict[str, int], np.ndarray] = ({}, np.zeros((0, 1), np.float32))
 SHARD = 1024  # texts per shard file: the unit of resume
 CACHED_FROM = 65  # texts of one call that are worth an artefact: fewer are encoded again in a second or two
 
@@ -79,6 +80,7 @@ class SentenceEncoder:
         self.normalize, self.dtype = normalize, dtype
         self.batch_size, self.device = batch_size, device
         self.n_encoded = 0  # texts that went through the model, not the store
+        self._pools: dict[str, tuple[dict[str, int], np.ndarray]] = {}  # kind → row of each text, vectors
         self._workspace: Workspace | None = None
 
     @classmethod
@@ -99,7 +101,18 @@ class SentenceEncoder:
         """
         if kind not in self.prefixes:
             raise InputError(f"encode: kind={kind}{did_you_mean(kind, self.prefixes)}")
-        prefixed = [self.prefixes[kind] + text for text in texts]
+        rows, pooled = self._pools.get(kind, _NO_POOL)
+        if texts and all(text in rows for text in texts):
+            return pooled[[rows[text] for text in texts]]
+        return self._encode([self.prefixes[kind] + text for text in texts])
+
+    def pool(self, texts: Sequence[str], kind: str = "passage") -> None:
+        """Encode distinct texts at once; :meth:`encode` takes their rows from there until another pool is made."""
+        rows = {text: row for row, text in enumerate(texts)}
+        if self._pools.get(kind, _NO_POOL)[0] != rows:
+            self._pools[kind] = rows, self._encode([self.prefixes[kind] + text for text in rows])
+
+    def _encode(self, prefixed: list[str]) -> np.ndarray:
         if self._workspace is None or len(prefixed) < CACHED_FROM:
             vectors = [self._encode_shard(shard) for _, shard in _shards(prefixed)]
             return np.concatenate(vectors) if vectors else np.zeros((0, self._load().dim), np.float32)

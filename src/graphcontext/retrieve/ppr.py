@@ -12,7 +12,7 @@ from graphcontext.data.records import Corpus, Graph, Question, Ranking
 from graphcontext.errors import InputError
 from graphcontext.graph.cosine import nearest, query_edges, unit_rows
 from graphcontext.graph.pagerank import PowerIteration, pagerank_blocks
-from graphcontext.retrieve.by_corpus import best, by_corpus, checked_count, empty, scored
+from graphcontext.retrieve.by_corpus import best, by_corpus, checked_count, empty, encode_pool, scored
 
 _DECIMALS = 12  # equal scores of symmetric nodes differ in the last bits; below this they tie
 
@@ -68,6 +68,7 @@ class PPR:
         rankings = [empty(question) for question in questions]
         if not questions:
             return rankings
+        encode_pool(self.encoder, corpora)
         asked_vectors = unit_rows(self.encoder.encode([q.text for q in questions], kind="query"))
         for corpus, positions, asked in by_corpus(questions, corpora):
             if not corpus.passages:

@@ -29,7 +29,7 @@ def relevant(config: dict[str, Any], group: str, metric: str | None = None) -> b
     if group == "bertscore":  # values of a metric, not a component of it
         return bool(node) and any(node.items() <= part.items() for part in parts)
     parts += [config[k] for k in ("retriever", "enhancer", "generator")]
-    if needs_graph(config["retriever"]["_target_"]):
+    if needs_graph(config["retriever"]):
         parts.append(config["graph"])
     return "_target_" in node and any(used == node for used in components(parts))
 
@@ -75,7 +75,7 @@ def altered(used: Composed, declared: Composed, metric: str | None = None, score
 def _results(config: dict[str, Any], metric: str | None, scored: bool) -> list[Any]:
     """Return all of a config that can change a cell, data set files left out; other files need not be here."""
     stages = ["retriever", "enhancer", "packing", "generator"]
-    if needs_graph(config["retriever"]["_target_"]):
+    if needs_graph(config["retriever"]):
         stages.append("graph")
     cls = locate(config["dataset"]["_target_"])
     left_out = getattr(cls, "execution", frozenset()) | (
