@@ -49,6 +49,16 @@ def test_t03_two_passages_with_one_title_and_text_are_both_retrievable():
     assert [p.id for p in ranking.passages] == [p.id for p in pool.passages]
 
 
+def test_a_page_node_is_never_retrieved():
+    pool = Corpus.of([Passage("page", "", " ", "1", kind="page"), *corpus(10, 80).passages])
+    questions = [Question("1", "75", pool.id)]
+    ranking = Dense(Angles(), 3).retrieve(questions, {pool.id: pool}, {})[0]  # Angles cannot read a blank text
+    assert [p.id for p in ranking.passages] == [pool.passages[2].id, pool.passages[1].id]
+    pages = Corpus.of([pool.passages[0]])
+    alone = Dense(Angles(), 3).retrieve([Question("1", "75", pages.id)], {pages.id: pages}, {})[0]
+    assert (alone.status, alone.reason) == ("empty", "the corpus has no passage")
+
+
 def test_an_empty_pool_is_empty_and_no_question_is_no_ranking():
     pool = corpus()
     ranking = Dense(Angles(), 2).retrieve([Question("1", "10", pool.id)], {pool.id: pool}, {})[0]
@@ -57,7 +67,7 @@ def test_an_empty_pool_is_empty_and_no_question_is_no_ranking():
 
 
 def test_t01_retrievers_import_without_torch_and_faiss():
-    modules = ["none", "tfidf", "bm25", "dense", "ppr", "encoder"]
+    modules = ["none", "tfidf", "bm25", "dense", "ppr", "golden", "encoder"]
     code = "import sys; sys.modules.update(torch=None, faiss=None, transformers=None); " + "; ".join(
         f"import graphcontext.retrieve.{m}" for m in modules
     )

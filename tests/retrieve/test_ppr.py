@@ -117,3 +117,20 @@ def test_stopping_at_max_iter_is_marked():
 def test_values_out_of_range_are_refused():
     with pytest.raises(InputError, match="damping=1"):
         PPR(Angles(), damping=1)
+
+
+def test_a_page_node_passes_mass_on_but_is_not_retrieved():
+    # Question 0 – text 30 – page – text 90, which only the page leads to; the texts' cosine is below the threshold.
+    texts = [("page", ""), ("near", "30"), ("far", "90"), ("apart", "-100")]
+    pool = Corpus.of([Passage(i, "", text, "", kind=None if text else "page") for i, text in texts])
+    graph = Graph(
+        pool.id,
+        np.array([0, 2, 3, 4, 4]),
+        np.array([1, 2, 0, 0], np.int32),
+        np.ones(4, np.float32),
+        facts={"threshold": 0.8},
+    )
+    ranking = PPR(Angles(), 3).retrieve(ask(pool, 0), {pool.id: pool}, {pool.id: graph})[0]  # Angles reads no blank
+    assert [p.id for p in ranking.passages] == ["near", "far", "apart"]
+    assert [p.score > 0 for p in ranking.passages] == [True, True, False]
+    assert ranking.fallback == "cosine_fill"

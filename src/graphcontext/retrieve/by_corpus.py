@@ -47,6 +47,11 @@ def encode_pool(
         encoder.pool(sorted({text_of(passage) for corpus in corpora.values() for passage in corpus.passages}))
 
 
+def matchable(corpus: Corpus) -> np.ndarray:
+    """Return the indices of the passages that are retrieved on a text, ascending: a page node has none."""
+    return np.array([i for i, p in enumerate(corpus.passages) if p.match_text.strip()], np.int64)
+
+
 def empty(question: Question, reason: str = NO_PASSAGE) -> Ranking:
     """Return the ranking of a question for which there is nothing to retrieve."""
     return Ranking(question.id, (), status="empty", reason=reason)

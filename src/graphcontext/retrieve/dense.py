@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 
 from graphcontext.data.records import Corpus, Graph, Question, Ranking
 from graphcontext.graph.cosine import nearest, unit_rows
-from graphcontext.retrieve.by_corpus import by_corpus, checked_count, empty, encode_pool, scored
+from graphcontext.retrieve.by_corpus import by_corpus, checked_count, empty, encode_pool, matchable, scored
 
 
 class Dense:
     """Ranks passages by the cosine of their embedding with the question's (GraphContextGen §5, "TextGen").
 
-    Exact, in blocks of one matrix product; no index and no faiss. Equal cosines by lower passage index.
+    Exact, in blocks of one matrix product; no index and no faiss. Equal cosines by lower passage index. A passage with
+    blank ``match_text`` (a page node) is never retrieved.
 
     Args:
         encoder: gives the embeddings of ``match_text`` and of the question's text.
@@ -37,10 +38,11 @@ class Dense:
         encode_pool(self.encoder, corpora)
         asked_vectors = unit_rows(self.encoder.encode([q.text for q in questions], kind="query"))
         for corpus, positions, asked in by_corpus(questions, corpora):
-            if not corpus.passages:
+            kept = matchable(corpus)
+            if not len(kept):
                 continue
-            pool = unit_rows(self.encoder.encode([p.match_text for p in corpus.passages], kind="passage"))
+            pool = unit_rows(self.encoder.encode([corpus.passages[i].match_text for i in kept], kind="passage"))
             indices, cosines = nearest(asked_vectors[positions], pool, self.top_k)
             for row, (position, question) in enumerate(zip(positions, asked, strict=True)):
-                rankings[position] = Ranking(question.id, scored(corpus, indices[row], cosines[row]))
+                rankings[position] = Ranking(question.id, scored(corpus, kept[indices[row]], cosines[row]))
         return rankings

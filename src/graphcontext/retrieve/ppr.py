@@ -12,7 +12,7 @@ from graphcontext.data.records import Corpus, Graph, Question, Ranking
 from graphcontext.errors import InputError
 from graphcontext.graph.cosine import nearest, query_edges, unit_rows
 from graphcontext.graph.pagerank import PowerIteration, pagerank_blocks
-from graphcontext.retrieve.by_corpus import best, by_corpus, checked_count, empty, encode_pool, scored
+from graphcontext.retrieve.by_corpus import best, by_corpus, checked_count, empty, encode_pool, matchable, scored
 
 _DECIMALS = 12  # equal scores of symmetric nodes differ in the last bits; below this they tie
 
@@ -42,7 +42,8 @@ class PPR:
         reached, the rest are the nearest by cosine with their PageRank score, 0, and
         ``fallback="cosine_fill"``. Where ``max_iter`` steps do not reach ``tol``, the last scores are taken and
         ``reason`` says so. On large graphs (see :data:`graphcontext.graph.pagerank.LARGE`) scores
-        that differ by less than ``tol`` are not told apart.
+        that differ by less than ``tol`` are not told apart. A passage with blank ``match_text`` (a page node) passes mass
+        on as any node of the graph, but is joined to no question and never retrieved.
     """
 
     version: ClassVar[int] = 2  # 2: conjugate gradients on large graphs
@@ -71,7 +72,7 @@ class PPR:
         encode_pool(self.encoder, corpora)
         asked_vectors = unit_rows(self.encoder.encode([q.text for q in questions], kind="query"))
         for corpus, positions, asked in by_corpus(questions, corpora):
-            if not corpus.passages:
+            if not len(matchable(corpus)):
                 continue
             graph = _graph_of(corpus, graphs)
             found = self._rank(corpus, graph, asked, asked_vectors[positions])
@@ -83,19 +84,20 @@ class PPR:
         self, corpus: Corpus, graph: Graph, questions: Sequence[Question], vectors: np.ndarray
     ) -> list[Ranking]:
         """Rank one corpus for all its questions at once."""
-        pool = unit_rows(self.encoder.encode([p.match_text for p in corpus.passages], kind="passage"))
+        kept = matchable(corpus)
+        pool = unit_rows(self.encoder.encode([corpus.passages[i].match_text for i in kept], kind="passage"))
         edges = query_edges(vectors, pool, graph.facts["threshold"], graph.facts.get("weighted", False))
+        edges = _to_nodes(edges, kept, graph.n_nodes)
         top: list[tuple[np.ndarray, np.ndarray]] = []
         is_open: list[bool] = []
         for block in pagerank_blocks(graph, edges, self.iteration):
-            top.extend(best(np.round(scores, _DECIMALS), self.top_k) for scores in block.scores)
+            top.extend(best(np.round(scores[kept], _DECIMALS), self.top_k, kept) for scores in block.scores)
             is_open.extend(~block.has_converged)
         wanted = min(self.top_k, len(pool))
         short = [row for row, (indices, _) in enumerate(top) if len(indices) < wanted]
         # of 2k nearest at most k are ranked already, so k are left to fill with
-        neighbours = dict(
-            zip(short, zip(*nearest(vectors[short], pool, 2 * wanted), strict=True), strict=True)
-        )
+        near, cosines = nearest(vectors[short], pool, 2 * wanted)
+        neighbours = dict(zip(short, zip(kept[near], cosines, strict=True), strict=True))
         found = [
             self._complete(corpus, question, top[row], neighbours.get(row), wanted)
             for row, question in enumerate(questions)
@@ -123,6 +125,15 @@ class PPR:
             corpus, np.concatenate([indices, fill]), np.concatenate([scores, np.zeros(len(fill))])
         )
         return Ranking(question.id, passages, fallback="cosine_fill")
+
+
+def _to_nodes(edges: Any, kept: np.ndarray, n_nodes: int) -> Any:
+    """Return the edges into the ``kept`` passages (m, n_kept) as edges into the graph's nodes (m, n_nodes)."""
+    from scipy.sparse import csr_array
+
+    if len(kept) == n_nodes:
+        return edges
+    return csr_array((edges.data, kept[edges.indices], edges.indptr), shape=(edges.shape[0], n_nodes))
 
 
 def _graph_of(corpus: Corpus, graphs: dict[str, Graph]) -> Graph:
