@@ -11,7 +11,8 @@ from graphcontext.component import check_type
 from graphcontext.data import doccano
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.table import expand
-from graphcontext.table.lines import compute, declare
+from graphcontext.table.compute import compute
+from graphcontext.table.lines import declare
 from graphcontext.table.study import Study, export, folder_of, keep, read_study
 
 EXPORT_KEYS = {"n": "int", "seed": "int", "gold": "bool"}

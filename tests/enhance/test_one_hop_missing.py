@@ -11,7 +11,7 @@ from graphcontext.doctor import examine
 from graphcontext.plan import estimate
 from graphcontext.prepare import prepare_sources
 from graphcontext.table import expand
-from graphcontext.table.lines import compute
+from graphcontext.table.compute import compute
 
 WORDS = ["one_hop=file", "retriever=tfidf", "generator=none", "tokenizer=words", "metric=[]"]
 SAID = "no data: wikidata one-hop triples (one_hop.path=FILE, or one_hop=none)"

@@ -16,7 +16,7 @@ from graphcontext import api, cli
 from graphcontext.errors import InputError
 from graphcontext.files import read_lines
 from graphcontext.runs import Run
-from graphcontext.table import lines
+from graphcontext.table import compute
 from graphcontext.table import make as making
 from graphcontext.table.cells import Cell
 from graphcontext.table.make import Made
@@ -141,7 +141,7 @@ def test_rows_that_are_not_selected_show_what_is_done(tmp_path: Path) -> None:
 
 def test_a_done_row_is_shown_where_its_weights_are_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     three(tmp_path, "dataset.limit=2", "table.rows=extract")
-    monkeypatch.setattr(lines, "missing_models", lambda config: ["gone"])
+    monkeypatch.setattr(compute, "missing_models", lambda config: ["gone"])
     again = three(tmp_path, "dataset.limit=2")
     assert status(again) == {
         "base": "not run (no weights: gone)",

@@ -11,8 +11,9 @@ from graphcontext.errors import InputError, did_you_mean
 from graphcontext.evaluate.decomposition import LABELS
 from graphcontext.table import page
 from graphcontext.table.cells import Made
+from graphcontext.table.compute import compute
 from graphcontext.table.expand import Column, Request
-from graphcontext.table.lines import Line, Lines, compute
+from graphcontext.table.lines import Line, Lines
 
 VIEW = {"row": ..., "against": None, "metric": ..., "pick": ..., "n": 3, "each": []}
 PICKS = ("gains", "losses", "best", "worst")

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from graphcontext.table.cells import Column, Made, TableResult
+from graphcontext.table.compute import compute
 from graphcontext.table.expand import Request
-from graphcontext.table.lines import Lines, compute
+from graphcontext.table.lines import Lines
 from graphcontext.table.render import escape_markdown, markdown_table, write
 from graphcontext.table.scores import result_of
 

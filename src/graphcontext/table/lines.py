@@ -1,26 +1,20 @@
-"""The rows of a table on its data sets: what is not run and why, what is computed, what is done already."""
+"""The rows of a table on its data sets, as they were asked for: their configs, and what becomes known of each."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from graphcontext.component import components, has_answers
 from graphcontext.config import Composed
-from graphcontext.errors import InputError, MissingDataError, MissingSourceError
 from graphcontext.files import digest
-from graphcontext.pipeline import Keys, Pipeline, build_parts, keys
-from graphcontext.plan import budgeted_limits
-from graphcontext.prepare import check_servers, missing_models, untrained
-from graphcontext.runs import Run, execute_all, run_path
-from graphcontext.stage import weights_digest
-from graphcontext.store import Store, Workspace
+from graphcontext.pipeline import Keys
+from graphcontext.runs import Run
 from graphcontext.table import expand
 from graphcontext.table.expand import CellConfig, Request
 from graphcontext.table.spec import Row
-from graphcontext.table.substitutions import altered, stand_ins
-from graphcontext.train.launch import launch
-from graphcontext.train.trained import STAGE
+from graphcontext.table.substitutions import altered
 
 KEPT = ("scale", "dataset", "dataset.path")  # overrides that a table's file is named by otherwise
 
@@ -38,6 +32,7 @@ class Line:
         run: the finished run.
         failed: its run failed in whole or in part.
         without_weights: a model of it is not on this machine.
+        is_whole: it retrieves for all questions and answers none, beside the row's answers to some.
         stand_in: group → (the paper's option, ours).
     """
 
@@ -49,12 +44,18 @@ class Line:
     run: Run | None = None
     failed: bool = False
     without_weights: bool = False
+    is_whole: bool = False
     stand_in: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def ran(self) -> bool:
         """Whether it shows a number."""
         return self.run is not None and self.reason is None
+
+    @property
+    def name(self) -> str:
+        """The row's name, as notes and progress have it."""
+        return f"{self.cell.row.name} (all questions)" if self.is_whole else self.cell.row.name
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,12 @@ class Lines:
     stem: Path
     root: Path
 
-    def of(self, row: Row | str, column: expand.Column) -> Line | None:
-        """Return a row's line on one data set; None for a row without experiment."""
+    def of(self, row: Row | str, column: expand.Column, metric: str | None = None) -> Line | None:
+        """Return a row's line on one data set, the one that ``metric`` is taken from; None without experiment."""
         name = row if isinstance(row, str) else row.name
-        return next((x for x in self.lines if x.cell.row.name == name and x.cell.column == column), None)
+        found = [x for x in self.lines if x.cell.row.name == name and x.cell.column == column]
+        whole = [x for x in found if x.is_whole] if metric in self.wish.spec.whole else []
+        return next((x for x in [*whole, *found] if whole or not x.is_whole), None)
 
     @property
     def ran(self) -> list[Line]:
@@ -111,40 +114,37 @@ class Lines:
         return "; ".join(dict.fromkeys([*(line.reason or "" for line in chosen), *names.values()]))
 
 
-def compute(wish: Request, config_dir: str | None, root: Path, quiet: bool) -> Lines:
-    """Run what the table lacks.
-
-    Args:
-        wish: the table as asked for.
-        config_dir: a conf tree of the user's own.
-        root: the working folder, which gets ``store/`` and ``runs/``.
-        quiet: no progress.
-
-    Raises:
-        InputError: a faulty row or override, or data that the user named and that is not there.
-    """
-    found = declare(wish, config_dir, root)
-    _decide(found.lines, wish, config_dir, root)
-    _apply_budget(found.lines, root)
-    _drop_equal(found.lines)
-    _train(found.lines, root, quiet)
-    _compute(found.lines, root, quiet)
-    return found
-
-
 def declare(wish: Request, config_dir: str | None, root: Path) -> Lines:
     """Compose a table's rows and name its files; nothing is looked for or run."""
     columns = expand.columns(wish, config_dir)
     found = expand.cells(wish, config_dir)
     lines = [Line(cell, _paper(cell, config_dir, root), _declared(cell, wish, config_dir)) for cell in found]
+    lines += [whole for line in lines for whole in _whole(line, wish, config_dir)]
     stem = f"{wish.spec.name}{wish.suffix}{_alterations(lines, wish)}"
     scale = expand.compose_cached(wish.overrides, (), config_dir, lenient=True, root=root).config["scale"]["name"]
     return Lines(wish, columns, lines, scale, root / "results" / scale / stem, root)
 
 
+def _whole(line: Line, wish: Request, config_dir: str | None) -> list[Line]:
+    """Return the line that retrieves for all questions, where the row's own is cut and its retrieval asks no LLM."""
+    config = line.cell.composed.config
+    typed = {override.partition("=")[0] for override in wish.overrides}
+    is_asked = any("llm" in node for node in components([config["retriever"], config["enhancer"]]))
+    if not wish.spec.whole or is_asked or not has_answers(config) or typed & {"dataset.limit", "limits.questions"}:
+        return []
+    uncut = [*_base(line.cell), "generator=none", "dataset.limit=null", f"metric=[{','.join(wish.spec.whole)}]"]
+    used, declared = (
+        expand.compose_cached(given, uncut, config_dir, lenient=True, root=wish.root)
+        for given in (wish.overrides, _kept(wish))
+    )
+    if has_answers(used.config):  # a generator was typed
+        return []
+    return [Line(replace(line.cell, composed=used), line.paper, declared, is_whole=True)]
+
+
 def _alterations(lines: list[Line], wish: Request) -> str:
     """Return ``+KEY=VALUE…`` for the file's name where overrides alter the table: the plain name is as declared."""
-    others = any(altered(line.cell.composed, line.declared, scored=True) for line in lines)
+    others = any(altered(line.cell.composed, line.declared, scored=True) for line in lines if not line.is_whole)
     return name_of(wish) if others or wish.baseline != wish.spec.baseline else ""
 
 
@@ -158,8 +158,7 @@ def name_of(wish: Request) -> str:
 
 def _declared(cell: CellConfig, wish: Request, config_dir: str | None) -> Composed:
     """Compose the cell as its YAMLs declare it at this scale and on this data set, without further overrides."""
-    kept = [o for o in wish.overrides if o.partition("=")[0] in KEPT]
-    return expand.compose_cached(kept, _base(cell), config_dir, lenient=True, root=wish.root)
+    return expand.compose_cached(_kept(wish), _base(cell), config_dir, lenient=True, root=wish.root)
 
 
 def _paper(cell: CellConfig, config_dir: str | None, root: Path) -> Composed:
@@ -167,129 +166,9 @@ def _paper(cell: CellConfig, config_dir: str | None, root: Path) -> Composed:
     return expand.compose_cached(["scale=paper"], _base(cell), config_dir, root=root)
 
 
+def _kept(wish: Request) -> list[str]:
+    return [o for o in wish.overrides if o.partition("=")[0] in KEPT]
+
+
 def _base(cell: CellConfig) -> list[str]:
     return [f"experiment={cell.row.experiment}", *cell.row.overrides, *expand.dataset_cell(cell.column)]
-
-
-def _decide(lines: list[Line], wish: Request, config_dir: str | None, root: Path) -> None:
-    """Find the reason why a row cannot run, before anything is computed."""
-    for line in lines:
-        config = line.cell.composed.config
-        try:
-            build_parts(config)
-        except InputError as error:
-            if line.cell.row.name in wish.selected and not _is_odd(line, wish, config_dir):
-                raise
-            line.reason = str(error)
-            continue
-        for metric in wish.spec.metrics or [None]:
-            line.stand_in |= stand_ins(line.cell.composed, line.paper, metric)
-        missing = missing_models(config)
-        line.without_weights = bool(missing)
-        try:
-            pipeline = Pipeline(config, Workspace(Store(root / "store"), quiet=True))
-            line.keys = pipeline.keys
-            if missing and not _done(line, root):  # what is done is shown without its weights
-                line.reason = f"no weights: {', '.join(missing)}"
-            elif pipeline.workspace.store.artefact("corpus", line.keys.corpus).finished is None:
-                pipeline.data()
-        except MissingDataError as error:
-            if wish.suffix and not isinstance(error, MissingSourceError):  # the user named the data set
-                raise
-            line.reason = f"no weights: {', '.join(missing)}" if missing else str(error).partition(";")[0]
-        if line.reason is None and line.cell.row.name not in wish.selected:
-            line.reason = "not selected"
-        if line.reason is None and not _done(line, root):
-            check_servers(config)
-
-
-def _is_odd(line: Line, wish: Request, config_dir: str | None) -> bool:
-    """Tell whether a row's own overrides (``llm.adapter=…``) are why it cannot follow the user's, which are right."""
-    cell = line.cell
-    plain = [f"experiment={cell.row.experiment}", *expand.dataset_cell(cell.column)]
-    try:
-        build_parts(expand.compose_cached(wish.overrides, plain, config_dir, lenient=True, root=wish.root).config)
-    except InputError:
-        return False
-    return True
-
-
-def _apply_budget(lines: list[Line], root: Path) -> None:
-    """Cut LLM rows to one seeded subset per data set where the whole table would exceed ``budget.hours``.
-
-    Rows that were not selected count too: whichever rows are chosen, a row keeps its questions.
-    """
-    ready = [line for line in lines if line.reason in (None, "not selected") and not line.without_weights]
-    limits = budgeted_limits([(line.cell.column.dataset, line.cell.composed.config) for line in ready], root)
-    for line, limit in zip(ready, limits):
-        if limit is None:
-            continue
-        if limit == 0:
-            line.reason = "budget"
-            continue
-        line.cell.composed.config["dataset"]["limit"] = limit
-        line.keys = keys(line.cell.composed.config)
-
-
-def _drop_equal(lines: list[Line]) -> None:
-    """Compute rows that resolve to one run once."""
-    first: dict[str, str] = {}
-    chosen = [line for line in lines if line.reason is None]
-    for line in [*chosen, *(line for line in lines if line.reason == "not selected")]:
-        if line.keys is None:
-            continue
-        owner = first.setdefault(line.keys.run, line.cell.row.name)
-        if owner != line.cell.row.name:
-            line.reason = f"same stand-in as {owner}"
-
-
-def _train(lines: list[Line], root: Path, quiet: bool) -> None:
-    """Train each adapter that a row needs and that is not there yet, once; a row whose training fails says so."""
-    failed: dict[str, str | None] = {}
-    for line in lines:
-        if line.reason is not None or _done(line, root):
-            continue
-        for adapter in untrained(line.cell.composed.config, root):
-            if adapter.key not in failed:
-                failed[adapter.key] = launch(adapter, root, quiet)
-            why = failed[adapter.key]
-            if why is not None:
-                line.reason, line.failed = f"failed: training {adapter.experiment}: {why}", True
-
-
-def _compute(lines: list[Line], root: Path, quiet: bool) -> None:
-    """Run what is to be run, stage by stage over all rows; a failed row keeps its reason, the others go on."""
-    todo = [line for line in lines if line.reason is None and not _done(line, root)]
-    labels = [f"{line.cell.row.name} on {line.cell.column.label}" for line in todo]
-    results = execute_all([(label, line.cell.composed.config) for label, line in zip(labels, todo)], root, quiet)
-    for line, result in zip(todo, results):
-        if isinstance(result, Run):
-            line.run, line.failed = result, result.metrics["n_failed"] > 0
-        else:
-            line.reason, line.failed = f"failed: {result}", True
-    for line in lines:  # rows that were not selected show what is done
-        if line.reason == "not selected" and _done(line, root):
-            line.reason = None
-
-
-def _tuned_since(run: Run, root: Path) -> bool:
-    """Tell whether an adapter that a run took has been trained again and has other weights now."""
-    for name, known in run.manifest["stages"].items():
-        artefact = Store(root / "store").artefact(STAGE, known["key"])
-        if name.startswith("adapter:") and artefact.finished and weights_digest(artefact) != known["content"]:
-            return True
-    return False
-
-
-def _done(line: Line, root: Path) -> bool:
-    """Take the finished run from its folder, if it is there and has nothing to retry."""
-    if line.keys is None:
-        return False
-    run = Run(run_path(root, line.keys))
-    if not run.is_whole():  # not there yet, or damaged: made again from the store
-        return False
-    metrics = run.metrics
-    if metrics["n_failed"] or metrics["facts"].get("n_retry") or _tuned_since(run, root):
-        return False
-    line.run = run
-    return True

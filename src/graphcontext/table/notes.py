@@ -50,7 +50,7 @@ def _common(ran: list[Line], several: bool) -> list[str]:
     """Return what each run says of itself, once, with the rows that say it where they are not all."""
     said: dict[str, list[str]] = {}
     for line in ran:
-        name = f"{line.cell.row.name} on {line.cell.column.label}" if several else line.cell.row.name
+        name = f"{line.name} on {line.cell.column.label}" if several else line.name
         for text in _of(line):
             said.setdefault(text, []).append(name)
     return [text if len(rows) == len(ran) else f"{text}: {', '.join(rows)}" for text, rows in said.items()]

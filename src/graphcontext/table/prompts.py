@@ -10,8 +10,9 @@ from graphcontext.component import components
 from graphcontext.data.card import escaped
 from graphcontext.table import page
 from graphcontext.table.cells import Made
+from graphcontext.table.compute import compute
 from graphcontext.table.expand import Request
-from graphcontext.table.lines import Lines, compute
+from graphcontext.table.lines import Lines
 
 
 def make(wish: Request, config_dir: str | None, root: Path, quiet: bool) -> Made:

@@ -16,8 +16,9 @@ from graphcontext.evaluate.statistics import SEED, bootstrap_mean, holm, paired_
 from graphcontext.table import expand
 from graphcontext.table.cells import Cell, Column, Made, Measure, Row, TableResult
 from graphcontext.table.compare import Circumstances, Tolerance, cell_status
+from graphcontext.table.compute import compute
 from graphcontext.table.expand import Request
-from graphcontext.table.lines import Line, Lines, compute
+from graphcontext.table.lines import Line, Lines
 from graphcontext.table.notes import footnotes
 from graphcontext.table.rated import EVEN, Panel, panel_of
 from graphcontext.table.scores import circumstances, reported_of

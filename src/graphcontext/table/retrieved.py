@@ -14,8 +14,9 @@ from graphcontext.data.records import Ranking
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.table import page
 from graphcontext.table.cells import Made
+from graphcontext.table.compute import compute
 from graphcontext.table.expand import Column, Request
-from graphcontext.table.lines import Lines, compute
+from graphcontext.table.lines import Lines
 from graphcontext.table.render import markdown_table
 
 VIEW = {"row": ..., "against": ..., "n": 3}

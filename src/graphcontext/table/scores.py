@@ -12,8 +12,9 @@ from graphcontext.runs import Run
 from graphcontext.table import expand
 from graphcontext.table.cells import Column, Made, Measure, Row, TableResult
 from graphcontext.table.compare import Circumstances, Place, RowScores, Tolerance, make_cells
+from graphcontext.table.compute import compute
 from graphcontext.table.expand import Request
-from graphcontext.table.lines import Line, Lines, compute
+from graphcontext.table.lines import Line, Lines
 from graphcontext.table.notes import footnotes
 from graphcontext.table.spec import Row as SpecRow
 from graphcontext.table.spec import Spec
@@ -34,7 +35,7 @@ def result_of(lines: Lines) -> TableResult:
     """Return the table of computed rows: each cell with interval, test and status."""
     spec, wish = lines.wish.spec, lines.wish
     places = [
-        place(spec, column, row, metric, lines.of(row, column))
+        place(spec, column, row, metric, lines.of(row, column, metric))
         for column in lines.columns
         for row in spec.rows
         for metric in spec.metrics

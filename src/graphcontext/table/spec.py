@@ -50,6 +50,8 @@ class Spec:
         kind: a module of this package: ``scores``, ``sweep``, ``histogram``, ``examples``, ``retrieved``, ``context``,
             ``prompts``, ``settings``, ``ratings``, or ``card`` for data set statistics.
         view: what that kind shows; its module says which keys.
+        whole: metrics of retrieval that are scored on all questions, although answers are given to some of them
+            (``dataset.limit``, ``budget.hours``); rows that ask an LLM to retrieve are scored on those.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Spec:
     notes: tuple[str, ...] = ()
     kind: str = "scores"
     view: dict[str, Any] = field(default_factory=dict)
+    whole: tuple[str, ...] = ()
 
     @property
     def other_metrics(self) -> tuple[str, ...]:
@@ -126,6 +129,7 @@ def _check_spec(spec: Spec, where: str, config_dir: str | None) -> None:
         *((f"{where}: dataset", d, options("dataset", config_dir)) for d in spec.datasets),
         *((f"{where}: metric", m, [*options("metric", config_dir), *spec.other_metrics]) for m in spec.metrics),
         *((f"{where}: tolerance", key, ("close",)) for key in spec.tolerance),
+        *((f"{where}: whole", m, spec.metrics) for m in spec.whole),
         (f"{where}: unit", spec.unit, UNITS),
         (f"{where}: kind", spec.kind, TABLE_KINDS),
     ]

@@ -9,7 +9,9 @@ from graphcontext.component import components, fingerprint, locate, needs_graph
 from graphcontext.config import Composed
 
 # groups whose options are models, data sets and extractors: another one than the paper's stands in for it
-STANDING_IN = ("dataset", "encoder", "llm", "extractor", "one_hop", "bertscore", "entity_extractor", "fact_extractor")
+STANDING_IN = (
+    *("dataset", "encoder", "llm", "linker", "extractor", "one_hop", "bertscore", "entity_extractor", "fact_extractor"),
+)
 
 
 def relevant(config: dict[str, Any], group: str, metric: str | None = None) -> bool:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from graphcontext.table.cells import Cell, Made, TableResult
+from graphcontext.table.compute import compute
 from graphcontext.table.expand import Request
-from graphcontext.table.lines import Line, Lines, compute
+from graphcontext.table.lines import Line, Lines
 from graphcontext.table.render import escape_markdown, markdown_table, write
 from graphcontext.table.scores import result_of
 

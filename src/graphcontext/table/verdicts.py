@@ -200,9 +200,10 @@ class Judged:
             except InputError as error:
                 raise _NotTestedError("its runs are not in runs/: make the table again") from error
         scores, asked, _ = self._read[name]
-        if not scores or any(metric not in row or item not in asked for item, row in scores.items()):
+        scored = {item: row for item, row in scores.items() if metric in row}  # of a further column not every item
+        if not scored or any(item not in asked for item in scored):
             raise _NotTestedError(f"run {name} is damaged: delete its folder and make the table again")
-        return scores, asked
+        return scored, asked
 
     def _adjusted(self, places: list[tuple[Verdict, _Test | None]]) -> list[Verdict]:
         """Adjust the p of each test within its data set and metric, and say what follows from it."""
