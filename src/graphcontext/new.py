@@ -22,7 +22,7 @@ DEFAULT = "mylab/conf"
 NESTED = ("table", "experiment")  # named PAPER/ID
 COPIED = {
     **{"scale": "sample", "llm": "smollm2", "prompt": "answer", "bertscore": "minilm", "one_hop": "file"},
-    **{"adapter": "lora", "trainer": "gpu", "debug": "tiny"},
+    **{"linker": "spacy_ner", "adapter": "lora", "trainer": "gpu", "debug": "tiny"},
 }
 COMMANDS = {
     "scale": "table gcg/t3 scale={name}",

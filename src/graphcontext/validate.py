@@ -19,7 +19,7 @@ from graphcontext.train.together import check_together
 
 BOUND = (
     *("dataset", "graph", "retriever", "enhancer", "packing", "generator"),
-    *("metric", "roles", "entity_extractor", "fact_extractor"),
+    *("metric", "roles", "entity_extractor", "fact_extractor", "linker", "agent"),
 )
 SCALES = ("sample", "small", "paper")
 
