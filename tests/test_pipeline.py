@@ -173,7 +173,7 @@ def test_t21_failed_in_judging_and_empty_stay_in_the_mean(tmp_path: Path, monkey
     assert rows[ids[2]] == {
         "id": ids[2],
         "status": "failed",
-        "reason": "metric rouge1 gave no score",
+        "reason": "metric rouge1: ValueError: no verdict in the reply (test_pipeline.py:149)",
         "rouge1": 0.0,
     }
     assert rows[ids[9]]["status"] == "empty"

@@ -38,14 +38,17 @@ def compare_runs(first: Run, second: Run, seed: int = 0, most: int = 5) -> str:
     metrics = [m for m in first.metrics["metrics"] if m in second.metrics["metrics"]]
     lines.append(f"  {'metric':16}{'A':>8}{'B':>8}{'B - A':>9}   {'95% interval':18}{'p':>8}  won  lost  tied")
     for metric in metrics:
-        x = np.array([a[i][metric] for i in shared])
-        y = np.array([b[i][metric] for i in shared])
+        both = [i for i in shared if metric in a[i] and metric in b[i]]  # of a further column not every item
+        if not both:
+            continue
+        x = np.array([a[i][metric] for i in both])
+        y = np.array([b[i][metric] for i in both])
         found = paired_difference(y, x, seed=seed)
         won, lost = int((y > x).sum()), int((y < x).sum())
         interval = f"[{found.low:+.4f}, {found.high:+.4f}]"
         lines.append(
             f"  {metric:16}{x.mean():8.4f}{y.mean():8.4f}{found.diff:+9.4f}   {interval:18}{found.p:8.4f}"
-            f"{won:5}{lost:6}{len(shared) - won - lost:6}"
+            f"{won:5}{lost:6}{len(both) - won - lost:6}"
         )
     alone = [f"{m} ({w} only)" for w, x, y in (("A", first, second), ("B", second, first)) for m in _lacks(x, y)]
     if alone:

@@ -86,7 +86,8 @@ def score_items(
 
     Returns:
         One line per item: id, status, its values; 0 for each value of a prediction that failed, whatever the metric
-        gave it; None as the value of one that raised, with the reason.
+        gave it, but none in a further column that leaves it out; None as the value of one that raised or that the
+        metric could not score, with the reason.
     """
     try:
         rows = score(*map(list, zip(*items))) if items else []
@@ -100,8 +101,16 @@ def score_items(
         return [line for item in items for line in score_items(name, score, [item])]
     if len(rows) != len(items) or any(name not in row for row in rows):
         raise RunError(f"metric {name} gave {len(rows)} scores for {len(items)} questions; one {name} each is needed")
-    kept = [dict.fromkeys(row, 0.0) if p.status == "failed" else row for (_, p, _, _), row in zip(items, rows)]
-    return [{"id": q.id, "status": p.status, **row} for (q, p, _, _), row in zip(items, kept)]
+    kept = [_zeros(name, row) if p.status == "failed" else row for (_, p, _, _), row in zip(items, rows)]
+    return [
+        {"id": q.id, "status": "failed" if row[name] is None else p.status, **row}
+        for (q, p, _, _), row in zip(items, kept)
+    ]
+
+
+def _zeros(name: str, row: dict[str, float | None]) -> dict[str, float | None]:
+    """Return 0 for each value of a failed prediction, None for a further column that the metric leaves it out of."""
+    return {key: None if value is None and key != name else 0.0 for key, value in row.items() if key != "reason"}
 
 
 def _say_one_by_one(what: str, n: int, error: Exception) -> None:

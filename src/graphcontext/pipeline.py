@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -217,16 +218,16 @@ class Pipeline:
         inputs = ["context", *self._adapters("generator")]
         return self._items("prediction", self.keys.prediction, inputs, data.questions, compute, Prediction)
 
-    def _adapters(self, stage: str) -> list[str]:
-        """Return the names of the trainings whose result a stage takes, as this run reads them: bytes and key.
+    def _adapters(self, stage: str, node: dict[str, Any] | None = None) -> list[str]:
+        """Return the names of the trainings whose result a stage (a ``node`` of it) takes, as read: bytes and key.
 
         Raises:
             MissingWeightsError: one is not trained yet.
         """
         names = []
-        for node in components(self.config[stage]):
-            if node["_target_"] == TARGET:
-                adapter = instantiate(node, stage, self.workspace)
+        for part in components(self.config[stage] if node is None else node):
+            if part["_target_"] == TARGET:
+                adapter = instantiate(part, stage, self.workspace)
                 names.append(f"adapter:{adapter.experiment}:{adapter.key[:12]}")
                 artefact = self.workspace.store.artefact(STAGE, adapter.folder.name)
                 self.stages.take(names[-1], artefact, adapter.command)
@@ -234,20 +235,30 @@ class Pipeline:
 
     def scores(
         self, data: Data, predictions: list[Prediction], rankings: list[Ranking], contexts: list[Context]
-    ) -> dict[str, list[dict[str, float | None]]]:
-        """Score the predictions by each metric: one artefact per metric, so that adding one costs only it."""
-        scores: dict[str, list[dict[str, float | None]]] = {}
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Score the predictions by each metric: one artefact per metric, so that adding one costs only it.
+
+        Of each item its values, and ``reason`` where the metric gave none. A metric whose class says ``asks = True``
+        asks a language model: it has a call log, as the stages before it.
+        """
+        scores: dict[str, list[dict[str, Any]]] = {}
         for name, key in self.keys.scores.items():
 
             def make(artefact: Artefact, name: str = name) -> dict[str, Any]:
                 metric = self.parts["metric"][name]
                 items = list(zip(data.questions, predictions, rankings, contexts))
-                lines = score_items(name, _scorer(metric, data.corpora), items)
+                asks = getattr(metric, "asks", False)
+                with self.workspace.stage(artefact, len(items)) if asks else nullcontext(lambda n: None) as advance:
+                    lines = score_items(name, _scorer(metric, data.corpora), items)
+                    advance(len(lines))
                 write_atomic(artefact.path / "scores.jsonl", jsonl(lines))
-                return {"signature": metric.signature, "n_failed": sum(line[name] is None for line in lines)}
+                n_failed = sum(line[name] is None for line in lines)
+                again = "n_unscored" if getattr(metric, "repeatable", False) else "n_failed"  # the latter is retried
+                return {"signature": metric.signature, again: n_failed}
 
-            rows = self.stages.run(f"score:{name}", key, ["ranking", "context", "prediction"], make, _read_scores)
-            scores[name] = [{k: v for k, v in row.items() if k not in ("id", "status", "reason")} for row in rows]
+            inputs = ["ranking", "context", "prediction", *self._adapters("metric", self.config["metric"][name])]
+            rows = self.stages.run(f"score:{name}", key, inputs, make, _read_scores)
+            scores[name] = [{k: v for k, v in row.items() if k not in ("id", "status")} for row in rows]
         return scores
 
     def _items(

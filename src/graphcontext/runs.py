@@ -104,7 +104,8 @@ class Run:
         lines = ["  ".join(counts)]
         for name, metric in done["metrics"].items():
             low, high = metric["ci95"]
-            lines.append(f"{name:{width}}  {metric['value']:.4f}  [{low:.4f}, {high:.4f}]  {metric['signature']}")
+            of = f"  n={metric['n']}" if "n" in metric else ""  # a further column: of these items
+            lines.append(f"{name:{width}}  {metric['value']:.4f}  [{low:.4f}, {high:.4f}]{of}  {metric['signature']}")
         return "\n".join([*lines, *describe(done["facts"], done["n"])])
 
     def questions(self) -> list[Question]:
@@ -266,7 +267,11 @@ def _write(run: Run, job: _Job) -> dict[str, Any]:
     import yaml
 
     pipeline, data, predictions, scores = job.pipeline, job.data, job.predictions, job.scores
-    signatures = {name: pipeline.parts["metric"][name].signature for name in scores}
+    parts = {name: pipeline.parts["metric"][name] for name in scores}
+    signatures = {name: part.signature for name, part in parts.items()}
+    further = {name: getattr(part, "columns", {}) for name, part in parts.items()}
+    columns = {column: name for name, given in further.items() for column in given}
+    signatures |= {c: f"{c}|{said}|{signatures[n]}" for n, given in further.items() for c, said in given.items()}
     asks = has_answers(pipeline.config)
     rows = []
     for index, prediction in enumerate(predictions):
@@ -277,11 +282,13 @@ def _write(run: Run, job: _Job) -> dict[str, Any]:
         for name, per_item in scores.items():
             given = per_item[index]
             if given[name] is None or math.isnan(given[name]):  # as in summarise: it scores 0 and stays in the mean
-                row |= {"status": "failed", "reason": f"metric {name} gave no score"}
-            row |= {k: 0.0 if v is None or math.isnan(v) else v for k, v in given.items()}
+                row |= {"status": "failed", "reason": f"metric {name}: {given.get('reason', 'gave no score')}"}
+            values = {k: v for k, v in given.items() if k != "reason" and not (v is None and k in columns)}
+            row |= {k: 0.0 if v is None or math.isnan(v) else v for k, v in values.items()}
         rows.append(row)
     flat = {name: [s[name] for s in per_item] for name, per_item in scores.items()}
-    metrics = summarise(flat, predictions, signatures, SEED)
+    beside = {column: [s.get(column) for s in scores[name]] for column, name in columns.items()}
+    metrics = summarise(flat, predictions, signatures, SEED, beside)
     if not asks:
         metrics["n_empty"] = 0
     metrics["facts"] = facts(job) | lost(rows)
@@ -290,7 +297,7 @@ def _write(run: Run, job: _Job) -> dict[str, Any]:
     if qrels := qrels_file(data.questions):
         files["qrels.trec"] = qrels
     seen = pipeline.stages.seen
-    asked = [seen[stage].artefact.path / "calls.jsonl" for stage in ("context", "prediction")]
+    asked = [made.artefact.path / "calls.jsonl" for name, made in seen.items() if not name.startswith("adapter:")]
     files["calls.jsonl"] = jsonl([row for path in asked for row in read_lines(path)])
     files["card.json"] = json.dumps(data.card, indent=1, ensure_ascii=False)
     files["config.yaml"] = yaml.safe_dump(pipeline.config, sort_keys=False, allow_unicode=True)

@@ -16,7 +16,7 @@ from graphcontext.evaluate.retrieval import MEASURES, RetrievalMetric, check_cut
 
 # Made by tests/evaluate/make_retrieval_golden.py (trec_eval by pytrec-eval-terrier 0.5.11).
 GOLDEN = json.loads(Path(__file__).with_name("retrieval_golden.json").read_text())
-NAMES = ["recall@k", "precision@k", "ndcg@k", "mrr"]
+NAMES = ["recall@k", "precision@k", "ndcg@k", "mrr", "sf_em"]
 
 
 def score(metric: RetrievalMetric, ranked: str, gold: str, status: str = "ok") -> dict[str, float]:
@@ -95,6 +95,15 @@ def test_further_cut_offs_stand_beside_the_metrics_own_value():
     }
 
 
+def test_support_em_asks_for_every_gold_passage_of_the_first_k():
+    # ranked b a c, gold a c: the first 2 lack c
+    metric = RetrievalMetric("sf_em", 3, [2])
+    assert score(metric, "bac", "ac") == {"sf_em": 1.0, "sf_em@2": 0.0}
+    assert metric.columns == {"sf_em@2": "k=2"}
+    assert score(RetrievalMetric("sf_em", None), "bdefghijkac", "ac") == {"sf_em": 1.0}  # a visited set, whole
+    assert score(RetrievalMetric("precision", None), "bdca", "ac") == {"precision@k": 2 / 4}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_names_of_the_contract_compose_and_need_no_answers(name):
     config = compose(["generator=none", f"metric=[{name}]", f"metric.{name}.k=3"]).config
@@ -129,6 +138,14 @@ def test_wrong_arguments_and_other_rankings_are_refused():
             RetrievalMetric("mrr", k, ks)
     with pytest.raises(InputError, match="1 rankings that are not of these 1 questions"):
         RetrievalMetric("mrr", None).score([Question("q", "?", "c")], [], [Ranking("other", ())], [])
+
+
+@given(st.lists(st.sampled_from("abcdef"), unique=True), st.sets(st.sampled_from("abcdef")), st.integers(1, 7))
+def test_support_em_is_full_recall(ranked, gold, k):
+    grades = dict.fromkeys(gold, 1)
+    assert MEASURES["sf_em"](ranked, grades, k) == float(MEASURES["recall"](ranked, grades, k) == 1.0)
+    if MEASURES["sf_em"](ranked, grades, k):
+        assert MEASURES["sf_em"](ranked, grades, k + 1) == 1.0  # more of a ranking never loses a passage
 
 
 IDS = st.lists(st.sampled_from("abcdefgh"), unique=True)

@@ -57,3 +57,17 @@ def test_t49_lengths_must_agree():
         summarise({"rouge1": [0.1, 0.2]}, [answer()] * 3, {"rouge1": "s"}, seed=0)
     with pytest.raises(InputError, match="rouge1 has no signature"):
         summarise({"rouge1": [0.1]}, [answer()], {}, seed=0)
+
+
+def test_a_further_column_is_a_mean_over_the_items_that_have_a_value_there() -> None:
+    # em 1, 0, failed, 1: 2/4 with the failed one as 0; the paper's rule drops it: 2/3
+    predictions = [answer("1"), answer("2"), answer("3", "failed"), answer("4")]
+    signatures = {"em": "em|squad", "em_answered": "em_answered|failed items left out|em|squad", "none": "-"}
+    columns = {"em_answered": [1.0, 0.0, None, 1.0], "none": [None] * 4}
+    found = summarise({"em": [1.0, 0.0, 0.0, 1.0]}, predictions, signatures, 0, columns)
+    assert found["metrics"]["em"]["value"] == 0.5
+    assert "n" not in found["metrics"]["em"]
+    beside = found["metrics"]["em_answered"]
+    assert (beside["value"], beside["n"]) == (pytest.approx(2 / 3), 3)
+    assert (found["n"], found["n_failed"]) == (4, 1)
+    assert "none" not in found["metrics"]

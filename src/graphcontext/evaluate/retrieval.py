@@ -54,21 +54,33 @@ def reciprocal_rank(ranked: Sequence[str], gold: Gold, k: int | None) -> float:
     return next((1 / i for i, passage in enumerate(ranked[:k], 1) if passage in gold), 0.0)
 
 
+def support_em(ranked: Sequence[str], gold: Gold, k: int | None) -> float:
+    """Return 1 where every gold passage is among the top k, else 0 (KGP's SF-EM, Fig 5).
+
+    >>> support_em(["a", "b", "c"], {"c": 1, "a": 1}, 2), support_em(["a", "b", "c"], {"c": 1, "a": 1}, None)
+    (0.0, 1.0)
+    """
+    return float(bool(gold) and gold.keys() <= set(ranked[:k]))
+
+
 MEASURES: dict[str, Callable[[Sequence[str], Gold, int | None], float]] = {
     "recall": recall,
     "precision": precision,
     "ndcg": ndcg,
     "mrr": reciprocal_rank,
+    "sf_em": support_em,
 }
+WITHOUT_K = ("mrr", "sf_em")  # named without @k
 
 
 class RetrievalMetric:
     """Scores a ranking by the question's gold passages (``supports``), which nDCG weighs by their ``grades``.
 
     Recall and precision at k, nDCG at k (Järvelin and Kekäläinen 2002; the gain is the grade, discounted by log2), and
-    the reciprocal rank, as trec_eval defines them over one question. The order is the ranking's own, its ties too.
+    the reciprocal rank, as trec_eval defines them over one question; support exact match (KGP, Fig 5): 1 where all
+    gold passages are found. The order is the ranking's own, its ties too.
 
-    Emits the value at ``k`` under the metric's name (``recall@k``, ``mrr``) and one per further cut-off
+    Emits the value at ``k`` under the metric's name (``recall@k``, ``mrr``, ``sf_em``) and one per further cut-off
     (``recall@5``, ``mrr@5``), each in [0, 1]. Needs no answers: ``generator=none`` scores it.
 
     A question without supports scores 0, stays in the mean and is counted under the run's numbers. A data set
@@ -78,8 +90,8 @@ class RetrievalMetric:
     Differs from BEIR's evaluator: a passage with the question's own id counts, unless ``ignore_identical_ids``.
 
     Args:
-        measure: ``recall``, ``precision``, ``ndcg`` or ``mrr``.
-        k: cut-off of the metric's own value, at least 1; null: the whole ranking.
+        measure: ``recall``, ``precision``, ``ndcg``, ``mrr`` or ``sf_em``.
+        k: cut-off of the metric's own value, at least 1; null: the whole ranking, of precision the share of it.
         ks: further cut-offs, each at least 1.
         ignore_identical_ids: take the passage that has the question's id out of the ranking first, as BEIR does
             (the query is a document in ArguAna and Quora). The TREC files keep it.
@@ -104,7 +116,12 @@ class RetrievalMetric:
     @property
     def name(self) -> str:
         """The metric's own name."""
-        return self.measure if self.measure == "mrr" else f"{self.measure}@k"
+        return self.measure if self.measure in WITHOUT_K else f"{self.measure}@k"
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The values at the further cut-offs, which a table can name: ``recall@5``."""
+        return {f"{self.measure}@{k}": f"k={k}" for k in self.ks}
 
     @property
     def signature(self) -> str:

@@ -18,6 +18,7 @@ def summarise(
     predictions: Sequence[Prediction],
     signatures: Mapping[str, str],
     seed: int,
+    columns: Mapping[str, Sequence[float | None]] | None = None,
 ) -> dict[str, Any]:
     """Return a run's ``metrics.json``: ``n``, ``n_failed``, ``n_empty``, ``n_truncated`` and ``metrics``.
 
@@ -26,11 +27,15 @@ def summarise(
     gave no score (None, NaN) in that metric. Both count as failed. An item is empty where it has no text,
     truncated where generation met its limit.
 
+    A metric's further columns (``em_answered``) are means over the items that have a value there, and say their own
+    ``n``; failed items are in the metric's own mean all the same. A column without any value is left out.
+
     Args:
         scores_by_metric: per metric one score per question, in the questions' order, fractions.
         predictions: one per question; none at all where generation was skipped.
         signatures: per metric its signature.
         seed: of the bootstrap.
+        columns: per further column one score per question, None where an item is not of it; signed like a metric.
 
     Raises:
         InputError: the lengths differ, or a metric has no signature.
@@ -51,6 +56,13 @@ def summarise(
         estimate = bootstrap_mean(np.array(kept), seed)
         ci95 = [estimate.low, estimate.high]
         metrics[name] = {"value": estimate.value, "ci95": ci95, "signature": signatures[name]}
+    for name, scores in (columns or {}).items():
+        given = [score for score in scores if score is not None]
+        if given:
+            estimate = bootstrap_mean(np.array(given, dtype=float), seed)
+            ci95 = [estimate.low, estimate.high]
+            about = {"ci95": ci95, "signature": signatures[name], "n": len(given)}
+            metrics[name] = {"value": estimate.value, **about}
     blank = [p.status == "empty" or not p.prediction.strip() for p in predictions]
     cuts = [p.finish == "length" for p in predictions]
     return {
