@@ -165,7 +165,8 @@ class Ranking:
     """The passages retrieved for one question, best first.
 
     ``fallback`` names the fall-back that was taken for this question (``cosine`` where PageRank had no
-    seed), None where there was none. ``steps`` are those of a traversal, in the order they were taken.
+    seed), None where there was none. ``steps`` are those of a traversal, in the order they were taken. ``retry`` is
+    True where a part of it failed that may succeed another time (a server's fault): it is made again by the next run.
     """
 
     id: str
@@ -174,6 +175,7 @@ class Ranking:
     reason: str | None = None
     fallback: str | None = None
     steps: tuple[Step, ...] | None = None
+    retry: bool | None = None
 
 
 @dataclass(frozen=True)
