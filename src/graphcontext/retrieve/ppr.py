@@ -42,8 +42,8 @@ class PPR:
         reached, the rest are the nearest by cosine with their PageRank score, 0, and
         ``fallback="cosine_fill"``. Where ``max_iter`` steps do not reach ``tol``, the last scores are taken and
         ``reason`` says so. On large graphs (see :data:`graphcontext.graph.pagerank.LARGE`) scores
-        that differ by less than ``tol`` are not told apart. A passage with blank ``match_text`` (a page node) passes mass
-        on as any node of the graph, but is joined to no question and never retrieved.
+        that differ by less than ``tol`` are not told apart. A passage with blank ``match_text`` (a page node)
+        passes mass on as any node of the graph, but is joined to no question and never retrieved.
     """
 
     version: ClassVar[int] = 2  # 2: conjugate gradients on large graphs
