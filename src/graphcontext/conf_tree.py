@@ -10,6 +10,7 @@ from graphcontext.errors import InputError, did_you_mean
 
 TRAIN_GROUPS = ("adapter", "trainer", "debug")  # chosen by ``train`` (conf/train.yaml), not by a run
 
+
 def conf_dir() -> Path:
     """Return the folder of the shipped configs: beside the package when installed, else the repository's."""
     beside = Path(__file__).parent / "conf"
@@ -71,3 +72,19 @@ def trains(experiment: str, config_dir: str | None = None) -> bool:
 def groups(config_dir: str | None = None) -> list[str]:
     """Return the names of all config groups."""
     return sorted({p.name for root in conf_dirs(config_dir) for p in root.iterdir() if p.is_dir()})
+
+
+def chosen_groups(experiment: str, config_dir: str | None = None) -> dict[str, str]:
+    """Return group → option of what an experiment's YAML chooses."""
+    import yaml
+
+    for root in conf_dirs(config_dir):
+        path = root / "experiment" / f"{experiment}.yaml"
+        if path.is_file():
+            try:
+                defaults = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("defaults", [])
+            except yaml.YAMLError:
+                return {}  # composing it says what is wrong
+            pairs = [pair for d in defaults if isinstance(d, dict) for pair in d.items()]
+            return {k.removeprefix("override ").strip("/"): str(option) for k, option in pairs}
+    return {}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from graphcontext import __version__, config
 from graphcontext import overrides as overriding
-from graphcontext.conf_tree import conf_dirs
+from graphcontext.conf_tree import chosen_groups, conf_dirs
 from graphcontext.config import Composed, compose
 from graphcontext.errors import InputError, RunError, did_you_mean
 from graphcontext.files import digest, write_atomic
@@ -105,11 +105,10 @@ def _select(spec: Spec, value: str | None, names: list[str]) -> tuple[str, ...]:
 
 def _check_axes(spec: Spec, overrides: list[str], rows_chosen: bool, config_dir: str | None) -> None:
     """Refuse an override of a group in which the rows differ: it would make them one row under many names."""
-    axes = {"experiment"}
-    for row in spec.rows:
-        if row.experiment:
-            axes |= experiment_groups(row.experiment, config_dir)
-        axes |= {o.partition("=")[0] for o in row.overrides}
+    chosen = [chosen_groups(row.experiment, config_dir) for row in spec.rows if row.experiment]
+    groups = {group for row in chosen for group in row} - {"dataset"}  # that is the axis of the columns
+    axes = {"experiment"} | {group for group in groups if len({row.get(group) for row in chosen}) > 1}
+    axes |= {o.partition("=")[0] for row in spec.rows for o in row.overrides}
     for text in overrides:
         key = text.partition("=")[0]
         if key == "experiment" or (key in axes and not rows_chosen):
@@ -128,21 +127,6 @@ def _check_words(spec: Spec, overrides: list[str], config_dir: str | None) -> No
     if unknown:
         row = next((row for row in spec.rows if row.experiment), None)
         compose(unknown, [f"experiment={row.experiment}"] if row else [], config_dir)
-
-
-def experiment_groups(experiment: str, config_dir: str | None = None) -> set[str]:
-    """Return the config groups that an experiment's YAML sets."""
-    import yaml
-
-    for root in conf_dirs(config_dir):
-        path = root / "experiment" / f"{experiment}.yaml"
-        if path.is_file():
-            try:
-                defaults = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("defaults", [])
-            except yaml.YAMLError:
-                return set()  # composing it says what is wrong
-            return {k.removeprefix("override ").strip("/") for d in defaults if isinstance(d, dict) for k in d}
-    return set()
 
 
 def _suffix(spec: Spec, overrides: list[str]) -> str:

@@ -42,9 +42,12 @@ def counts_of(config: Mapping[str, Any], root: Path | str = ".") -> Counts:
         tokens = 0.9 * found.n_pool * (found.tokens_per_question + found.tokens_per_answer)
         blocks = max(1, math.ceil(tokens / most))
         return Counts(blocks, max(1, blocks // 9), 0.0, float(min(most, tokens)), most, most, said)
-    prompt = plan.PROMPT_TOKENS + found.tokens_per_question + plan.context_tokens(side, found)
-    prompt = min(prompt, most / 2)
-    answer = min(found.tokens_per_answer, most - prompt)
+    passage = found.tokens_per_question + found.tokens_per_answer
+    shown, target = plan.context_tokens(side, found), found.tokens_per_answer
+    if trainer["data"] == "evidence":  # a gold passage leads to the next
+        shown = target = passage
+    prompt = min(plan.PROMPT_TOKENS + found.tokens_per_question + shown, most / 2)
+    answer = min(target, most - prompt)
     longest, learnt = _longest(side, root, prompt, answer, most)
     if said and plan.card(dict(side), Path(root)) is None:
         said += f", the longest taken for {TAIL} times the mean"

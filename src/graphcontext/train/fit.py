@@ -105,7 +105,7 @@ def _train(
     name: str,
 ) -> Trained:
     stages = {"train": Stages(Workspace(store, quiet=quiet))}
-    if settings.data == "pairs":
+    if settings.data != "text":
         stages["validation"] = Stages(Workspace(store, quiet=quiet))
         read = {side: read_pairs(config, side, seen.workspace, seen) for side, seen in stages.items()}
     else:

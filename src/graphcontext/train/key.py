@@ -24,23 +24,32 @@ def training_key(config: dict[str, Any]) -> str:
     Raises:
         MissingDataError: the data set is not on this machine.
     """
-    prompt = None
-    if config["trainer"]["data"] == "pairs":
-        data = [keys(side_of(config, side)).context for side in ("train", "validation")]
-        prompt = fingerprint(config["generator"].get("prompt"))
-    else:
+    prompt, kind = None, config["trainer"]["data"]
+    if kind == "text":
         data = [corpus_key(side_of(config, "train"))]
+    else:
+        read = [keys(side_of(config, side)) for side in ("train", "validation")]
+        data = [known.questions if kind == "evidence" else known.context for known in read]
+        prompt = fingerprint(asker(config).get("prompt"))
     recipe = [fingerprint(config[name]) for name in ("adapter", "trainer")]
     return digest(["training", VERSION, data, prompt, recipe, base_facts(config), config["seed"]])
 
 
+def asker(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the node of the component whose prompt is learnt: the generator, or the agent of a traversal."""
+    return config["agent" if config["trainer"]["data"] == "evidence" else "generator"]
+
+
 def base(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the node of the model that is trained: the one that answers.
+    """Return the node of the model that is trained: the one that answers, or that writes evidence.
 
     Raises:
         InputError: it is not a model that can be trained here.
     """
-    node = config["generator"].get("llm") or config["roles"]["answer"]
+    asking = asker(config)
+    node = asking.get("llm") or config["roles"]["answer"]
+    if config["trainer"]["data"] == "evidence" and "llm" not in asking:
+        raise InputError(f"agent={asking['_target_'].rpartition('.')[2]} asks no model; agent=causal, seq2seq or chat")
     if not getattr(locate(node["_target_"]), "trainable", False):
         what = node.get("model") or node["_target_"].rpartition(".")[2]
         raise InputError(f"llm: {what} cannot be trained here: it is no model of transformers (graphcontext list llm)")

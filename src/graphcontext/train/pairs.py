@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphcontext.component import instantiate
 from graphcontext.data.splits import by_hash
 from graphcontext.errors import InputError
 from graphcontext.files import digest
-from graphcontext.pipeline import Pipeline
+from graphcontext.pipeline import Data, Pipeline
 from graphcontext.stage import Stages
 from graphcontext.store import Workspace
 from graphcontext.train.examples import Pair
@@ -18,6 +19,8 @@ Texts = list[tuple[str, str]]
 
 def read_pairs(config: dict[str, Any], side: str, workspace: Workspace, stages: Stages) -> list[Pair]:
     """Return the pairs of one side: the run's prompt for each question, its first gold answer as target.
+
+    With ``trainer.data=evidence`` those of an agent instead (:func:`evidence_pairs`).
 
     Args:
         config: of the training.
@@ -30,6 +33,8 @@ def read_pairs(config: dict[str, Any], side: str, workspace: Workspace, stages: 
     """
     pipeline = Pipeline(side_of(config, side), workspace)
     pipeline.stages = stages
+    if config["trainer"]["data"] == "evidence":
+        return evidence_pairs(pipeline.data(), instantiate(config["agent"], "agent"))
     generator = pipeline.parts["generator"]
     needs_prompt(generator)
     data = pipeline.data()
@@ -41,6 +46,28 @@ def read_pairs(config: dict[str, Any], side: str, workspace: Workspace, stages: 
         if context.status == "failed":
             reason = "its context failed"
         pairs.append(Pair(question.id, generator.request(question, context).messages, answer, reason))
+    return pairs
+
+
+def evidence_pairs(data: Data, agent: Any) -> list[Pair]:
+    """Return what a traversal agent learns: from the question and its first i gold passages, the next (KGP §4.3).
+
+    The order is that of the data set's supporting facts. A question with fewer than two gold passages gives one pair
+    that is left out, with its reason.
+
+    Args:
+        data: questions with supports, and their corpora.
+        agent: has ``request(item, question, path)``.
+    """
+    pairs = []
+    for question in data.questions:
+        texts = {p.id: p.match_text for p in data.corpora[question.corpus_id].passages}
+        path = [texts[support] for support in question.supports if support in texts]
+        for i in range(1, max(2, len(path))):
+            name = f"{question.id}/{i}"
+            target = path[i] if i < len(path) else ""
+            reason = None if target else "fewer than two gold passages"
+            pairs.append(Pair(name, agent.request(name, question.text, path[:i]).messages, target, reason))
     return pairs
 
 

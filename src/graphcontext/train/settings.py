@@ -8,7 +8,7 @@ from typing import ClassVar
 from graphcontext.errors import InputError, did_you_mean
 
 WORDS = {
-    "data": ("pairs", "text"),
+    "data": ("pairs", "evidence", "text"),
     "loss_on": ("answer", "all"),
     "schedule": ("cosine", "linear", "constant"),
     "keep": ("best", "last"),
@@ -27,7 +27,8 @@ class TrainerSettings:
     ``constant`` stays.
 
     Args:
-        data: ``pairs`` (question, context, answer) or ``text`` (passages, packed).
+        data: ``pairs`` (question, context, answer), ``evidence`` (question, gold passages so far, the next one: for an
+            agent of a traversal) or ``text`` (passages, packed).
         loss_on: ``answer`` or ``all`` tokens; of ``text`` always all.
         epochs: passes over the training data, above 0.
         max_steps: most optimiser steps, or null.

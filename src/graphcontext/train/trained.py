@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from graphcontext.conf_tree import options, trains
+from graphcontext.conf_tree import chosen_groups, options, trains
 from graphcontext.errors import MissingDataError, MissingWeightsError, did_you_mean
 from graphcontext.models import adapter_identity
 
@@ -118,7 +118,8 @@ def bind_adapters(
 ) -> None:
     """Put a node in place of each ``adapter`` that names a training experiment; a folder stays as it is.
 
-    The training has the run's scale, its data set, and as base the model of the role that takes the adapter.
+    The training has the run's scale, its data set unless the experiment names one itself, and as base the model of the
+    role that takes the adapter.
 
     Args:
         config: resolved; changed in place.
@@ -136,7 +137,7 @@ def bind_adapters(
         if not trains(name, config_dir):
             _refuse(name, config_dir)
         node = {"_target_": TARGET, "experiment": name, "config_dir": _absolute(config_dir)}
-        node["overrides"] = _overrides(role, choices, given)
+        node["overrides"] = _overrides(role, choices, given, "dataset" in chosen_groups(name, config_dir))
         _compose(name, tuple(node["overrides"]), node["config_dir"])  # its faults are the run's
         _replace(config, {**llm}, {**llm, "adapter": node})
 
@@ -153,16 +154,20 @@ def _absolute(config_dir: str | None) -> str | None:
     return None if config_dir is None else str(Path(os.path.expanduser(config_dir)).resolve())
 
 
-def _overrides(role: str, choices: dict[str, Any], given: Sequence[Any]) -> list[str]:
-    """Return what of a run's composition enters the training of its adapter."""
+def _overrides(role: str, choices: dict[str, Any], given: Sequence[Any], own_data: bool) -> list[str]:
+    """Return what of a run's composition enters the training of its adapter; its data unless it names its own."""
     values: dict[str, Any] = {}
     for key, value in (pair for parsed in given for pair in parsed.values):
         head, _, last = key.rpartition(".")
         if head in ("llm", f"roles.{role}") and last in BASE:
             values[f"llm.{last}"] = value
-        elif (key.startswith("dataset.") and key not in NOT_THE_POOL) or key == "limits.context_tokens":
+        elif (key.startswith("dataset.") and key not in NOT_THE_POOL and not own_data) or key == "limits.context_tokens":
             values[key] = value
     groups = {"scale": choices["scale"], "llm": choices[f"llm@roles.{role}"], "dataset": choices["dataset"]}
+    if own_data:
+        del groups["dataset"]
+    if role == "agent":
+        groups["agent"] = choices["agent"]
     typed = given[-1].groups
     groups |= {key: typed[key] for key in ("encoder", "graph", "extractor", "one_hop") if key in typed}
     return [f"{k}={v}" for k, v in groups.items()] + [f"{k}={_text(v)}" for k, v in values.items()]
