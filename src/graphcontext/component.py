@@ -22,7 +22,7 @@ from graphcontext.models import hash_file
 VERBS = (
     *("load", "build", "retrieve", "enhance", "generate", "score", "compare"),
     *("encode", "chat", "count", "extract", "entities", "facts", "neighbours", "pack", "render"),
-    *("wrap", "rate", "compose", "link", "nouns", "evidence"),
+    *("wrap", "rate", "compose", "link", "nouns", "evidence", "route"),
 )
 
 KIND_NAMES = {"int": "a whole number", "float": "a number", "str": "text", "bool": "true or false", "None": "null"}
