@@ -3,8 +3,8 @@
     python scripts/sample_data/multihop.py [FOLDER]     # default: where the package ships it
 
 A document has a ``title``, ``sentences``, and where needed ``aliases`` (other names it goes by) and an ``id`` (if
-another document has its title). A question has ``file`` (dev or train), ``type``, ``level``, ``question``, ``answer`` and
-``supports``: pairs of id or title, and number of a sentence, in order of reasoning.
+another document has its title). A question has ``file`` (dev or train), ``type``, ``level``, ``question``, ``answer``
+and ``supports``: pairs of id or title, and number of a sentence, in order of reasoning.
 
 Each context holds the gold documents and others that share rare words with the question, in an order drawn by SEED and
 the question. Equal input gives equal bytes. What is wrong in the input is told in one line.
@@ -35,10 +35,10 @@ N_WORDS = (10, 32)  # of a sentence
 STOP = frozenset(
     re.findall(
         r"\w+",
-        """a about after all also an and any are as at be became been before both but by can did do does during each first
-    for from had has have he her him his how if in into is it its itself last many more most much name named no not of
-    on one or other out over since she so some than that the their them then there these they this to under until up
-    was were what when where which while who whom whose with would yes""",
+        """a about after all also an and any are as at be became been before both but by can did do does during each
+        first for from had has have he her him his how if in into is it its itself last many more most much name
+        named no not of on one or other out over since she so some than that the their them then there these they
+        this to under until up was were what when where which while who whom whose with would yes""",
     )
 )
 
