@@ -23,6 +23,7 @@ CLASSES = sorted(path.stem for path in new.TEMPLATES.glob("*.py") if not path.st
 DATA = ("experiment", "table", "claims")
 ECHO = str(Path(__file__).parent / "end_to_end" / "conf")
 RUNS = {  # what a run of each needs beside the option; all without weights
+    "agent": ["experiment=gcg/text_gen", "retriever=traversal", "retriever.use_graph=false"],
     "dataset": ["experiment=gcg/answerbot"],
     "encoder": ["experiment=gcg/graph_gen", "retriever.top_k=2"],
     "enhancer": ["retriever=bm25"],

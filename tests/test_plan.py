@@ -51,6 +51,24 @@ def test_a_run_at_the_papers_scale(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert "to be trained first: adapter gcg/sft, for 1 of these runs" in said
 
 
+def test_the_calls_of_a_traversal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GRAPHCONTEXT_DATA", str(tmp_path / "none"))
+    words = ("scale=paper", "retriever=traversal", "agent=causal", "enhancer=none", "generator=none", "metric=[]")
+
+    def calls(*more: str) -> int:
+        return cost("row", api.compose(*words, "dataset.limit=100", *more).config).calls
+
+    assert calls() == 1000 and calls("retriever.branching=10") == 300  # one a seed: 30 // branching
+    # Algorithm 1 within 30 passages: 10 seeds, then 20 by threes: 7 calls
+    assert calls("retriever.mode=paper") == 700 and calls("retriever.mode=paper", "retriever.n_seeds=30") == 0
+    assert calls("agent=tfidf") == calls("agent=random") == 0
+    planned = cost("row", api.compose(*words, "dataset.limit=100").config)
+    # a prompt: 60 + 220 of the question + a passage of 220 + 230 tokens; 48 new ones
+    assert (planned.prompt_tokens, planned.new_tokens) == (730_000, 48_000)
+    other = api.compose(*words, "llm@roles.agent=t5_large", "agent=seq2seq").config["retriever"]["agent"]
+    assert other["llm"]["model"] == "google-t5/t5-large" and other["max_new_tokens"] == 48
+
+
 def test_equal_runs_count_once_and_counts_replace_assumptions() -> None:
     costs = estimate(configs(["tests/tiny"], ["dataset.limit=3"], CONF))
     assert [c.label for c in costs] == [

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphcontext.component import components
+from graphcontext.component import active_metrics, components, locate
 from graphcontext.config import Composed
 from graphcontext.errors import InputError
 from graphcontext.models import has_gpu, is_available
@@ -168,9 +168,20 @@ def _llm_work(config: dict[str, Any], known: Size) -> Iterator[tuple[dict[str, A
             new = holder.get("max_new_tokens") or 0
             if stage == "generator":
                 yield node, known.n_questions, PROMPT_TOKENS + known.tokens_per_question + shown, new
+            elif stage == "retriever":  # an agent's calls, each with the question and a passage
+                calls = getattr(locate(config[stage]["_target_"]), "calls", lambda node: 1)
+                n = known.n_questions * calls(config[stage])
+                passage = known.tokens_per_question + known.tokens_per_answer
+                yield node, n, PROMPT_TOKENS + known.tokens_per_question + passage, new
             else:  # extraction: once per retrieved passage
                 n = min(known.n_pool, known.n_questions * config["retriever"].get("top_k", 0))
                 yield node, n, PROMPT_TOKENS + known.tokens_per_question + known.tokens_per_answer, new
+    for holder in components(list(active_metrics(config).values())):
+        node = holder.get("llm")
+        if isinstance(node, dict):  # a grader reads its prompt with examples, the question, the gold and the given answer
+            own = sum(len(str(holder.get("prompt", {}).get(text, "")).split()) for text in ("system", "user"))
+            asked = own * TOKENS_PER_WORD + known.tokens_per_question + 2 * known.tokens_per_answer
+            yield node, known.n_questions, asked, holder.get("max_new_tokens") or 0
 
 
 def context_tokens(config: dict[str, Any], known: Size) -> float:

@@ -17,18 +17,19 @@ class MDRAgent:
 
     .. math:: \mathrm{score}(v) = f(q \,\|\, v_1 \,\|\, \dots \,\|\, v_j) \cdot f(v)
 
-    with f the encoder trained on two hops (Xiong et al. 2021). Question and texts are joined by newlines.
+    with f the encoder trained on two hops (Xiong et al. 2021).
 
     Args:
         encoder: has ``encode(texts, kind)``; its own ``max_length`` cuts the query.
+        joiner: between the question and the passages' ``match_text``; as the encoder was trained with.
     """
 
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset()
     repeatable: ClassVar[bool] = True
 
-    def __init__(self, encoder: Any) -> None:
-        self.encoder = encoder
+    def __init__(self, encoder: Any, joiner: str = " ") -> None:
+        self.encoder, self.joiner = encoder, joiner
         self._vectors: dict[str, np.ndarray] = {}
 
     def begin(self, corpora: dict[str, Corpus]) -> None:
@@ -38,7 +39,7 @@ class MDRAgent:
 
     def evidence(self, states: Sequence[State]) -> list[Evidence]:
         """Return the text that is encoded as query."""
-        return [Evidence("\n".join([s.question.text, *(p.match_text for p in s.passages)])) for s in states]
+        return [Evidence(self.joiner.join([s.question.text, *(p.match_text for p in s.passages)])) for s in states]
 
     def scores(
         self, states: Sequence[State], evidences: Sequence[Evidence], candidates: Sequence[np.ndarray]
