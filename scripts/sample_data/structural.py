@@ -2,7 +2,7 @@
 
     python scripts/sample_data/structural.py [FOLDER]      # default: src/graphcontext/data/sample/structural_sample
 
-Texts and questions are those of ``structural/*.yaml`` (CC0 1.0); reportlab sets them. Each page of the YAML is one page.
+Texts and questions are those of ``structural/*.yaml`` (CC0 1.0); reportlab sets them, page by page.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def write_pdf(document: dict[str, Any], path: Path) -> None:
     n, first = document["columns"], 48
     column = (inner - (n - 1) * gap) / n
     frames = [
-        Frame(margin + i * (column + gap), bottom, column, top - bottom - first, 0, 0, 0, 0, id=f"c{i}") for i in range(n)
+        Frame(margin + i * (column + gap), bottom, column, top - bottom - first, 0, 0, 0, 0, id=f"c{i}")
+        for i in range(n)
     ]
 
     def furniture(canvas: Any, _: Any) -> None:
