@@ -8,17 +8,24 @@ from typing import Any
 
 from graphcontext.evaluate.decomposition import LABELS
 
+FEW = 10  # fewer equal grades may be chance
+GRAPH_FACTS = {"threshold": "", "n_edges": "edges", "n_nodes": "nodes", "mean_degree": "mean degree"}
+GRAPH_WORDS = ("threshold_rule", "linker")
 ADAPTER_FACTS = ("kind", "examples", "kept_step", "of_steps", "held_out_loss")
 
 
 def describe(known: dict[str, Any], n: int) -> list[str]:
     """Return lines on what stands under a run's numbers: the graph's threshold and edges, fall-backs, cuts."""
     lines = []
-    for graph in known.get("graphs", {}).values():
-        facts = {"threshold": "", "n_edges": "edges", "n_nodes": "nodes", "mean_degree": "mean degree"}
-        shown = [f"{label or key}={_short(graph[key])}" for key, label in facts.items() if key in graph]
-        rule = f"  ({graph['threshold_rule']})" if "threshold_rule" in graph else ""
-        lines.append(f"graph: {'  '.join(shown)}{rule}")
+    graphs = list(known.get("graphs", {}).values())
+    if graphs:
+        labels = GRAPH_FACTS | ({"density": ""} if len(graphs) > 1 else {})
+        shown = [f"{label or key}={_short(_mean(graphs, key))}" for key, label in labels.items() if key in graphs[0]]
+        words = [str(graphs[0][key]) for key in GRAPH_WORDS if key in graphs[0]]
+        several = f", mean of {len(graphs)}" if len(graphs) > 1 else ""
+        lines.append(f"graph{several}: {'  '.join(shown)}" + (f"  ({', '.join(words)})" if words else ""))
+    if known.get("padding"):
+        lines.append(f"corpora padded with documents of other questions: {known['padding']}")
     for name, trained in known.get("adapters", {}).items():
         lines.append(f"adapter {name}: {_trained(trained)}")
     fallbacks = {"cosine": 0} if known.get("graphs") else {}
@@ -35,6 +42,8 @@ def describe(known: dict[str, Any], n: int) -> list[str]:
         count = f"{known['n_without_references']} of {n} questions"
         mend = "generator=none scores retrieval alone"
         lines.append(f"without gold answers, so 0 in metrics of answers: {count} ({mend})")
+    for name, grade in known.get("one_grade", {}).items():
+        lines.append(f"{name}: the grader gave all {grade['n']} answers {grade['grade']:g}; it may not tell them apart")
     if "lost" in known:
         lines.append("questions: " + ", ".join(f"{label} {count}" for label, count in known["lost"].items()))
         lines.append(f"gold passages: {known['gold_passages']} of {known['n_passages']} a question")
@@ -54,6 +63,11 @@ def _trained(known: dict[str, Any]) -> str:
         n = known["examples"]["validation"]["pairs"]
         said += f", held-out loss (n={n}) {held['base']:.3f} before, {held['best']:.3f} after"
     return said
+
+
+def _mean(graphs: list[dict[str, Any]], key: str) -> Any:
+    """Return the mean of a fact over graphs; of a single one the fact itself."""
+    return graphs[0][key] if len(graphs) == 1 else sum(graph[key] for graph in graphs) / len(graphs)
 
 
 def _short(value: Any) -> str:
@@ -76,6 +90,17 @@ def lost(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"lost": counts | ({"failed": n_failed} if n_failed else {}), "gold_passages": round(gold, 2)}
 
 
+def _one_grade(job: Any) -> dict[str, dict[str, float]]:
+    """Return the metrics whose grader gave every answer the same grade, where it graded a few."""
+    found = {}
+    for name, rows in job.scores.items():
+        answered = [r for r, p in zip(rows, job.predictions) if p.status == "ok" and p.references]
+        grades = [row[name] for row in answered if row[name] is not None]
+        if getattr(job.pipeline.parts["metric"][name], "asks", False) and len(grades) >= FEW and len(set(grades)) == 1:
+            found[name] = {"grade": grades[0], "n": len(grades)}
+    return found
+
+
 def facts(job: Any) -> dict[str, Any]:
     """Return what must stand under a number: pool size, graph, fall-backs, cut units, extraction faults."""
     n_tokens = sum(c.n_tokens for c in job.contexts)
@@ -90,11 +115,16 @@ def facts(job: Any) -> dict[str, Any]:
         "reasons": dict(Counter(kind for record in said for kind in _kinds(record.reason))),
         "mean_context_tokens": round(n_tokens / max(1, len(job.contexts)), 1),
     }
+    padding = job.data.card.get("corpora", {}).get("padded to", "not padded")
+    if padding != "not padded":
+        found["padding"] = padding
     metrics = [job.pipeline.parts["metric"][name] for name in job.scores]
     if any(getattr(metric, "needs_supports", False) for metric in metrics):
         found["n_without_supports"] = sum(not q.supports for q in job.data.questions)
     if any(getattr(metric, "needs_answers", True) for metric in metrics):
         found["n_without_references"] = sum(not q.references for q in job.data.questions)
+    if same := _one_grade(job):
+        found["one_grade"] = same
     seen = job.pipeline.stages.seen
     if "graph" in seen:
         found["graphs"] = seen["graph"].facts["graphs"]

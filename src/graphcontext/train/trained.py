@@ -161,7 +161,9 @@ def _overrides(role: str, choices: dict[str, Any], given: Sequence[Any], own_dat
         head, _, last = key.rpartition(".")
         if head in ("llm", f"roles.{role}") and last in BASE:
             values[f"llm.{last}"] = value
-        elif (key.startswith("dataset.") and key not in NOT_THE_POOL and not own_data) or key == "limits.context_tokens":
+        elif key.startswith("dataset.") and key not in NOT_THE_POOL:
+            values |= {} if own_data else {key: value}
+        elif key == "limits.context_tokens":
             values[key] = value
     groups = {"scale": choices["scale"], "llm": choices[f"llm@roles.{role}"], "dataset": choices["dataset"]}
     if own_data:
