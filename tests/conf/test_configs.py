@@ -233,6 +233,7 @@ def some_data(target: str, folder: Path) -> Path:
         "StackExchangeCSV": ["a.csv"],
         "LFRQA": ["a.jsonl"],
         "JSONL": ["corpus.jsonl", "questions.jsonl"],
+        "Folder": ["a.txt", "questions.jsonl"],
         "HotpotQA": ["hotpot_dev_distractor_v1.json"],
         "MuSiQue": ["musique_ans_v1.0_dev.jsonl"],
         "IIRC": ["dev.json", "context_articles.json"],

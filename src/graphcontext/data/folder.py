@@ -20,10 +20,10 @@ from graphcontext.data.folder_files import VERSION, Listing, list_files, read_al
 from graphcontext.data.jsonl_files import OWN, WHOLE, Files
 from graphcontext.data.loaded import Loaded
 from graphcontext.data.location import data_path
+from graphcontext.data.outline import Outline
 from graphcontext.data.plain_text import lengths
 from graphcontext.data.questions import Asked, cut, read_questions, scored
 from graphcontext.data.records import Corpus, Passage, Question, Source
-from graphcontext.data.outline import Outline
 from graphcontext.errors import InputError
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ class HotpotQA(MultiHop):
 
     def read(self, files: Mapping[str, Path]) -> dict[str, list[Item]]:
         """Return the questions of the files of each side."""
-        return {side: read_items(items(path), "_id", _item) for side, path in files.items()}
+        return {side: read_items(path, items(path), "_id", _item) for side, path in files.items()}
 
 
 def _item(part: Part, name: str) -> Item:

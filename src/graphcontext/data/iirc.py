@@ -43,8 +43,8 @@ class IIRC(MultiHop):
     The data set was not at hand: this follows what its authors' and others' readers take from it, and was tested on
     files made for the tests.
 
-    Args and Raises: as :class:`~graphcontext.data.multihop.MultiHop`. Passages link to many articles: ``n_documents=12``
-    (Table 3) keeps the gold ones and fills up.
+    Args and Raises: as :class:`~graphcontext.data.multihop.MultiHop`. Passages link to many articles:
+    ``n_documents=12`` (Table 3) keeps the gold ones and fills up.
     """
 
     patterns: ClassVar[sides.Patterns] = {
@@ -66,7 +66,7 @@ class IIRC(MultiHop):
         """Return the questions of the files of each side."""
         articles = _Articles(files["articles"])
         by_side = {side: path for side, path in files.items() if side != "articles"}
-        return {side: read_items(_questions(path, articles), "qid", _item) for side, path in by_side.items()}
+        return {side: read_items(path, _questions(path, articles), "qid", _item) for side, path in by_side.items()}
 
 
 class _Articles:
@@ -167,7 +167,7 @@ def _document(title: str, text: str) -> Document:
 
 
 def _overlapped(document: Document, span: str, near: int) -> list[int]:
-    """Return the sentences that a span overlaps, at the place nearest to character ``near``, none where it is not found.
+    """Return the sentences that a span overlaps, at the place nearest to character ``near``; none where there is none.
 
     >>> _overlapped(Document("T", (("One is here.", "Two is."), ("Three.",))), "here. Two", 0)
     [0, 1]

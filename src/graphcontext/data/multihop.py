@@ -217,10 +217,11 @@ class MultiHop:
         return {short: sum(n < most for n in found), beyond: sum(n > most for n in found)}
 
 
-def read_items(parts: Iterable[Part], key: str, read: Callable[[Part, str], Item]) -> list[Item]:
+def read_items(path: Path, parts: Iterable[Part], key: str, read: Callable[[Part, str], Item]) -> list[Item]:
     """Read the items of a file.
 
     Args:
+        path: the file, for messages.
         parts: one for each item.
         key: of the id.
         read: takes an item that is named by its id, and the id.
@@ -230,20 +231,19 @@ def read_items(parts: Iterable[Part], key: str, read: Callable[[Part, str], Item
     """
     found: list[Item] = []
     first: dict[str, str] = {}
-    path = None
     for part in parts:
-        path = part.path
         name = part.get(key).identifier()
         if first.setdefault(name, part.item) != part.item:
             part.fail(f"has the id {name}, which stands in {first[name]} too")
-        item = read(part.named(f"question {name}"), name)
+        named = part.named(f"question {name}")
+        item = read(named, name)
         if not item.text:
-            part.named(f"question {name}").fail("has an empty question")
+            named.fail("has an empty question")
         if not any(sentence.strip() for d in item.documents for p in d.paragraphs for sentence in p):
-            part.named(f"question {name}").fail("has an empty context: there is nothing to answer it from")
+            named.fail("has an empty context: there is nothing to answer it from")
         found.append(item)
     if not found:
-        raise InputError(f"{path or 'the file'} holds no question")
+        raise InputError(f"{path} holds no question")
     return found
 
 

@@ -38,7 +38,7 @@ class MuSiQue(MultiHop):
 
     def read(self, files: Mapping[str, Path]) -> dict[str, list[Item]]:
         """Return the questions of the files of each side."""
-        return {side: read_items(line_items(path), "id", _item) for side, path in files.items()}
+        return {side: read_items(path, line_items(path), "id", _item) for side, path in files.items()}
 
 
 def _item(part: Part, name: str) -> Item:

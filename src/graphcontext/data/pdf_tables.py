@@ -65,14 +65,14 @@ def find_tables(page: Layout) -> list[Table]:
         region = _without_prose(whole, free, page)
         inside = [word for word in free if region.holds(word)]
         rows = _cells(region, inside, page)
-        caption = _caption(region, free, page)
+        caption = _caption(region, free)
         if _is_table(rows) and (caption or _has_verticals(region, page) or not _is_prose(rows)):
             tables.append(_table(rows, region, caption))
             taken = {*inside, *caption}
             free = [word for word in free if word not in taken]
     for region, inside in _aligned_regions(free, page):
         rows = _cells(region, inside, page)
-        caption = _caption(region, free, page)
+        caption = _caption(region, free)
         if _is_table(rows) and (caption or (_numeric_share(rows) >= 0.5 and not _is_prose(rows))):
             tables.append(_table(rows, region, caption))
             taken = {*inside, *caption}
@@ -236,18 +236,32 @@ def _aligned_regions(words: Sequence[Box], page: Layout) -> list[tuple[_Region, 
     return found
 
 
-def _caption(region: _Region, words: Sequence[Box], page: Layout) -> list[Box]:
+def _caption(region: _Region, words: Sequence[Box]) -> list[Box]:
     """Return the words of the caption above a region, else of the one right below it, else none."""
-    width = [word for word in words if word.x1 > region.x0 - 20 and word.x0 < region.x1 + 20]
-    above = lines([word for word in width if word.middle < region.top and word.top > region.top - 90])
+    near = [word for word in words if region.top - 90 < word.middle < region.bottom + 30]
+    above = _over([word for word in near if word.middle < region.top], region)
     for start in range(len(above) - 1, max(-1, len(above) - 1 - _CAPTION_LINES), -1):
         if CAPTION.match(" ".join(word.text for word in above[start])):
             return [word for line in above[start:] for word in line]
-    below = lines([word for word in width if region.bottom < word.middle < region.bottom + 30])
-    for line in below[:1]:
-        if CAPTION.match(" ".join(word.text for word in line)):
-            return line
+    below = _over([word for word in near if word.middle > region.bottom], region)
+    if below and CAPTION.match(" ".join(word.text for word in below[0])):
+        return below[0]
     return []
+
+
+def _over(words: Sequence[Box], region: _Region) -> list[list[Box]]:
+    """Return the lines over or under a region: of each the words up to a blank of two font sizes beside it."""
+    found = []
+    for line in lines(words):
+        at = 0
+        pieces = []
+        for piece in segments(line, 2.0):
+            n = len(piece.text.split())
+            pieces += line[at : at + n] if piece.x1 > region.x0 and piece.x0 < region.x1 else []
+            at += n
+        if pieces:
+            found.append(pieces)
+    return found
 
 
 # -- cells -------------------------------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ _TABLES = re.compile(
 )
 _NTH_TABLE = re.compile(rf"\b(?P<nth>{_ORDINAL})\s+table\b", re.IGNORECASE)
 _ANY_TABLE = re.compile(
+    r"\btables?\b[^.?!]{0,40}\bpages?\b|"
     r"\b(?:how\s+many|which|what|all|list|every|each|number\s+of|the)\s+(?:of\s+the\s+|the\s+)?tables?\b", re.IGNORECASE
 )
 _ALL_TABLES = re.compile(
@@ -81,7 +82,7 @@ class RuleRouter:
     """Tells structural questions by their words (KGP §4.1: a classifier in front of the traversal).
 
     "page 3", "pages 2 and 5", "pages 2 to 4", "on the second page", "the last two pages", "Table 2", "Tables A-1 and
-    A-2", "the first table", "the table on page 4", "how many tables are on page 3". Any other question asks for content.
+    A-2", "the first table", "the table on page 4", "how many tables are on page 3". Others ask for content.
 
     Differs from the paper: it lets a language model decide (:class:`LLMRouter`).
     """
@@ -95,7 +96,7 @@ class RuleRouter:
 
 
 class LLMRouter:
-    """Asks a language model whether a question asks for structure or content, and for which pages and tables (KGP §4.1).
+    """Asks a language model whether a question asks for structure or content, and for which nodes (KGP §4.1).
 
     The answer is one JSON object, ``{"kind": "structure", "pages": [3], "tables": ["2"]}`` or ``{"kind": "content"}``.
     What is none, or a failed call, is routed by :class:`RuleRouter`, and said in the ranking's reason.

@@ -44,7 +44,7 @@ class Structured:
 
     @property
     def top_k(self) -> int | None:
-        """Passages per question of the other retriever; a structural question gets as many, and all that it asks for."""
+        """Passages per question of the other retriever; a structural one gets as many, and all that it asks for."""
         return getattr(self.retriever, "top_k", None)
 
     @staticmethod
