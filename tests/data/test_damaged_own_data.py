@@ -79,7 +79,7 @@ BYTES: tuple[Damage, ...] = (cut, flipped, lost, line_twice, garbage, encoded, c
 
 def one_line(error: InputError, seed: int) -> None:
     assert "\n" not in str(error) and len(str(error)) < 900, (seed, str(error))
-    assert re.search(r"\.csv|\.jsonl|\.tsv|no question|pool is empty", str(error)), (seed, str(error))
+    assert re.search(r"\.csv|\.jsonl?|\.tsv|no question|pool is empty", str(error)), (seed, str(error))
 
 
 def ends(
