@@ -178,7 +178,7 @@ def _llm_work(config: dict[str, Any], known: Size) -> Iterator[tuple[dict[str, A
                 yield node, n, PROMPT_TOKENS + known.tokens_per_question + known.tokens_per_answer, new
     for holder in components(list(active_metrics(config).values())):
         node = holder.get("llm")
-        if isinstance(node, dict):  # a grader reads its prompt with examples, the question, the gold and the given answer
+        if isinstance(node, dict):  # a grader reads its prompt, the question, the gold and the given answer
             own = sum(len(str(holder.get("prompt", {}).get(text, "")).split()) for text in ("system", "user"))
             asked = own * TOKENS_PER_WORD + known.tokens_per_question + 2 * known.tokens_per_answer
             yield node, known.n_questions, asked, holder.get("max_new_tokens") or 0

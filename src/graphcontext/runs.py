@@ -162,11 +162,14 @@ def execute_all(
     """
     store = Store(Path(root) / "store")
     jobs = [_Job(label, Pipeline(config, Workspace(store, quiet=quiet)), root) for label, config in configs]
+    metrics = [metric for job in jobs for metric in job.pipeline.parts["metric"].values()]
+    grades = any(getattr(metric, "asks", False) for metric in metrics)
+    asking = [_Job.retrieve, _Job.enhance, *([_Job.generate] if grades else [])]  # stages that a later one asks after
     try:
         for stage in (_Job.retrieve, _Job.enhance, _Job.generate, _Job.score):
             for job in jobs:
                 job.attempt(stage)
-            free_models(keep_servers=stage in (_Job.retrieve, _Job.enhance))  # all roles share them until the answers
+            free_models(keep_servers=stage in asking)  # all roles share them until the last one has answered
     finally:
         free_models()
     for job in jobs:

@@ -14,11 +14,13 @@ from graphcontext.files import digest
 from graphcontext.generate.chat import Message
 
 KEYS = ("system", "user", "user_without_context", "answer_prefix")
-_FIELD = re.compile(r"\{(question|context)\}")
+_FIELD = re.compile(r"\{(question|context|reference|prediction)\}")
 
 
 class Prompt:
     """A system text and a user text with the fields ``{question}`` and ``{context}``, filled in one pass.
+
+    A prompt for grading has ``{reference}`` and ``{prediction}`` too; elsewhere these stay as they are.
 
     Args:
         system: system text; empty sends none.
@@ -52,7 +54,7 @@ class Prompt:
         self.system, self.user = texts["system"], texts["user"]
         self.user_without_context, self.answer_prefix = texts["user_without_context"], texts["answer_prefix"]
         self.path = path
-        if not _FIELD.search(self.user):
+        if "{question}" not in self.user and "{context}" not in self.user:
             raise InputError(f"prompt.user{self._where()} has neither {{question}} nor {{context}}")
         if self.user_without_context and "{question}" not in self.user_without_context:
             raise InputError(f"prompt.user_without_context{self._where()} lacks {{question}}")
@@ -74,12 +76,12 @@ class Prompt:
         """Return the hash of the file's texts, where there is a file."""
         return {"file": digest(_read(config["path"]))} if config.get("path") else {}
 
-    def render(self, question: str, context: str = "") -> tuple[Message, ...]:
+    def render(self, question: str, context: str = "", **more: str) -> tuple[Message, ...]:
         """Return the chat messages; braces in the question or the context stay as they are."""
         bare = not context.strip() and self.user_without_context
         template = self.user_without_context if bare else self.user
-        values = {"question": question, "context": context}
-        user = {"role": "user", "content": _FIELD.sub(lambda m: values[m[1]], template)}
+        values = {"question": question, "context": context, **more}
+        user = {"role": "user", "content": _FIELD.sub(lambda m: values.get(m[1], m[0]), template)}
         opened = ({"role": "assistant", "content": self.answer_prefix},) if self.answer_prefix else ()
         return (*(({"role": "system", "content": self.system},) if self.system else ()), user, *opened)
 
