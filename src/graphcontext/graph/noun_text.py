@@ -12,7 +12,7 @@ from graphcontext.enhance.spacy_extractor import load_pipeline
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.graph.by_text import ByText
 
-TAGS = ("raw", "stemmed")
+TAGS = ("raw", "stemmed", "plain")
 _NOUNS = frozenset(("NOUN", "PROPN"))
 _TAGGING = frozenset(("tok2vec", "transformer", "tagger", "morphologizer", "attribute_ruler"))  # all that it needs
 
@@ -23,12 +23,12 @@ class NounText:
     ``tag`` says what the tagger reads. ``stemmed`` is the code's order: the text is cut at blanks, cleaned and stemmed,
     and what is then tagged as NOUN or PROPN stays. ``raw``, the default, tags the sentence as it was written and stems
     the nouns: a tagger learnt its words from whole sentences, and takes "univers" or "countri" for whatever comes to
-    hand.
+    hand. ``plain`` tags likewise and keeps the nouns as they were written, for the retriever KNN.
 
     Args:
         model: embedded name (``spacy_en``) or the folder of a spaCy pipeline with a tagger.
         revision: null; a folder is named by its files.
-        tag: ``raw`` or ``stemmed``.
+        tag: ``raw``, ``stemmed`` or ``plain``.
 
     Raises:
         InputError: another ``tag``.
@@ -66,7 +66,7 @@ class NounText:
         return self.nouns([passage.match_text])[0]
 
     def nouns(self, texts: Sequence[str]) -> list[str]:
-        """Return the stemmed nouns of each text, joined by blanks, by index."""
+        """Return the nouns of each text, joined by blanks, by index."""
         return self._by_text.of(texts)
 
     def _facts(self) -> list[Any]:
@@ -75,7 +75,7 @@ class NounText:
     def _reduce(self, texts: list[str]) -> list[str]:
         pipeline = load_pipeline(self.model, self.revision)
         unused = [name for name in pipeline.pipe_names if name not in _TAGGING]
-        read = texts if self.tag == "raw" else [stemmed(text.lower().split()) for text in texts]
+        read = [stemmed(text.lower().split()) for text in texts] if self.tag == "stemmed" else texts
         found = []
         for doc in pipeline.pipe(read, disable=unused, batch_size=256):
             words = [token.text for token in doc if token.pos_ in _NOUNS]

@@ -83,7 +83,7 @@ class MDR:
         n_first: int = 15,
         n_second: int = 3,
         rank: str = "product",
-        joiner: str = " ",
+        joiner: str = "\n",
     ):
         if rank not in RANKS:
             raise InputError(f"retriever.rank={rank}{did_you_mean(str(rank), RANKS)}")
