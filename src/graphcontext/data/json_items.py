@@ -33,7 +33,7 @@ class Part:
 
     def fail(self, message: str) -> NoReturn:
         """Raise an :class:`InputError` that names file, item and key."""
-        raise InputError(f"{self.path}: {self.item}: {self.name} {message}".replace(":  ", ": "))
+        raise InputError(f"{self.path}: {' '.join(f'{self.item}: {self.name} {message}'.split())}")
 
     def get(self, key: str) -> Part:
         """Return what an object holds under ``key``.
