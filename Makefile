@@ -2,10 +2,12 @@
 # make test         install, fetch, run all tests but the slow ones
 # make test-slow    these
 # TORCH="torch==2.13.0" chooses the torch build, e.g. TORCH="torch==2.13.0+cu130"; PIP_ARGS goes to pip.
+# JOBS is the number of processes that run tests.
 PYTHON ?= python3
 TORCH ?= torch==2.13.0
 VENV ?= .venv
 PIP_ARGS ?=
+JOBS ?= 2
 BIN := $(VENV)/bin
 
 .PHONY: quickstart test test-slow install models lint clean
@@ -14,10 +16,10 @@ quickstart: models
 	$(BIN)/graphcontext table gcg/t3 scale=sample table.rows=untrained
 
 test: models
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 test-slow: models
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -n $(JOBS)
 
 install: $(VENV)/installed
 
