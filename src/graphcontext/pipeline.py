@@ -293,15 +293,16 @@ def check_rankings(rankings: list[Ranking], questions: list[Question], corpora: 
     """
     known = {c.id: {p.id for p in c.passages} for c in (corpora[q.corpus_id] for q in questions)}
     for question, ranking in zip(questions, rankings):
-        ids = [hit.id for hit in ranking.passages]
+        before: set[str] = set()
         for hit in ranking.passages:
             where = f"retriever: question {question.id}, passage {hit.id}"
             if isinstance(hit.score, bool) or not isinstance(hit.score, (int, float)) or not math.isfinite(hit.score):
                 raise RunError(f"{where}: the score is {hit.score!r}; scores are finite numbers")
             if hit.id not in known[question.corpus_id]:
                 raise RunError(f"{where}: there is no such passage in the question's corpus")
-            if ids.count(hit.id) > 1:
+            if hit.id in before:
                 raise RunError(f"{where} is ranked twice")
+            before.add(hit.id)
     return rankings
 
 

@@ -31,6 +31,8 @@ def describe(known: dict[str, Any], n: int) -> list[str]:
     fallbacks = {"cosine": 0} if known.get("graphs") else {}
     for kind, count in sorted({**fallbacks, **known["fallbacks"]}.items()):
         lines.append(f"fall-back to {kind}: {count} of {n} questions ({count / max(n, 1):.0%})")
+    if known.get("mean_ranked"):
+        lines.append(f"passages ranked: {known['mean_ranked']:.1f} a question")
     if known["n_units_cut"]:
         lines.append(f"context units cut to fit the budget: {known['n_units_cut']}")
     if known.get("not_scored"):
@@ -118,6 +120,8 @@ def facts(job: Any) -> dict[str, Any]:
     padding = job.data.card.get("corpora", {}).get("padded to", "not padded")
     if padding != "not padded":
         found["padding"] = padding
+    if getattr(job.pipeline.parts["retriever"], "top_k", None) is None:  # as many as there are: a visited set
+        found["mean_ranked"] = round(sum(len(r.passages) for r in job.rankings) / max(1, len(job.rankings)), 2)
     metrics = [job.pipeline.parts["metric"][name] for name in job.scores]
     if any(getattr(metric, "needs_supports", False) for metric in metrics):
         found["n_without_supports"] = sum(not q.supports for q in job.data.questions)
