@@ -67,7 +67,7 @@ def test_an_empty_pool_is_empty_and_no_question_is_no_ranking():
 
 
 def test_t01_retrievers_import_without_torch_and_faiss():
-    modules = ["none", "tfidf", "bm25", "dense", "ppr", "golden", "encoder"]
+    modules = ["none", "tfidf", "bm25", "dense", "ppr", "golden", "knn", "mdr", "ircot", "encoder"]
     code = "import sys; sys.modules.update(torch=None, faiss=None, transformers=None); " + "; ".join(
         f"import graphcontext.retrieve.{m}" for m in modules
     )
