@@ -16,6 +16,7 @@ SMALL = {
     "lexical": ["--passages", "300", "--queries", "20", "--paper-queries", "5"],
     "rouge": ["--pairs", "5"],
     "read_dump": ["--megabytes", "0.2"],
+    "pdf_folder": ["--pages", "3", "--workers", "1"],
     "training_loop": ["--models", "tiny", "--rounds", "1", "--steps", "2", "--tokens", "32", "--wandb", "disabled"],
 }
 

@@ -30,6 +30,7 @@ run() { # bench, arguments …
     run lexical
     run rouge
     run read_dump --megabytes 500
+    run pdf_folder --pages 500
     run generation
     run training_memory
     run training_loop

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 from graphcontext.data.records import Context, Passage, Prediction, Ranking
 from graphcontext.errors import InputError
+from graphcontext.path import lines as path_lines
+from graphcontext.path_svg import figure
 from graphcontext.pipeline import Pipeline
 from graphcontext.prepare import check_ready
 from graphcontext.store import Store, Workspace
@@ -31,12 +34,15 @@ class Asked:
             passage = self.passages[hit.id]
             about = passage.source
             lines.append(f"  [{number}] {passage.title}  (score {hit.score:.4f})")
-            said = [about.link, f"by {about.author}" if about.author else "", about.license]
+            page = f"page {about.page}" if about.page is not None else ""
+            said = [about.link, page, f"by {about.author}" if about.author else "", about.license]
             lines.append(f"      {', '.join(word for word in said if word) or 'source unknown'}")
         if not self.ranking.passages:
             lines.append("  none: nothing similar in the pool")
         if self.ranking.fallback:
             lines.append(f"  ranked by fall-back: {self.ranking.fallback} (the question has no neighbour in the graph)")
+        way = path_lines(self.ranking, self.passages)
+        lines += ["", "Path", *(f"  {line}" for line in way)] if way else []
         extra = [u for u in self.context.units if u.source not in self.passages]
         for source, units in itertools.groupby(extra, key=lambda unit: unit.source):
             lines += ["", f"Facts added to the context, by {source}"]
@@ -45,6 +51,18 @@ class Asked:
             lines += ["", f"the answer was cut at {self.prediction.n_tokens} tokens (max_new_tokens)"]
         lines += ["", f"context: {self.context.n_tokens} tokens, {self.context.n_cut} units cut"]
         return "\n".join(lines)
+
+    def html(self) -> str:
+        """Render the same as a page, with the path drawn."""
+        from graphcontext.show import STYLE
+
+        asked = html.escape(self.prediction.question)
+        drawn = figure(self.prediction.question, self.ranking, self.passages)
+        return (
+            "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+            f"<title>graphcontext: {asked}</title>\n<style>{STYLE}</style>\n<h1>{asked}</h1>\n"
+            f"<pre>{html.escape(self.text())}</pre>\n{drawn}\n</html>\n"
+        )
 
 
 def ask(question: str, config: dict[str, Any], root: str | Path = ".", quiet: bool = True) -> Asked:

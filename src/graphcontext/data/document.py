@@ -190,7 +190,7 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
     """Return rows as a Markdown table, the first as its header; pipes are escaped, line breaks become blanks.
 
     >>> print(markdown([["a|b", "n"], ["x", "1"]]))
-    | a\\\\|b | n |
+    | a\\|b | n |
     | --- | --- |
     | x | 1 |
     """

@@ -170,7 +170,7 @@ class Folder:
             "files_left_out": listing.left_out,
             "files_that_cannot_be_read": faults,
             "notes": {name: "; ".join(d.notes) for name, d in documents.items() if d.notes},
-            "counts": dict(counts),
+            "counts": {name: n for name, n in counts.items() if n},
             "ignored_keys": dict(sorted(ignored.items())),
             "pool": len(found),
             "kept": len(chosen),

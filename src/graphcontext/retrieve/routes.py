@@ -19,9 +19,9 @@ _NTH = (
     *("eleventh", "twelfth"),
 )
 _COUNT = "|".join(_WORDS[1:])
-_ORDINAL = rf"{'|'.join(_NTH)}|\d+(?:st|nd|rd|th)|last|final|penultimate|(?:second|next)[- ](?:to[- ])?last"
+_ORDINAL = rf"{'|'.join(_NTH)}|\d{{1,6}}(?:st|nd|rd|th)|last|final|penultimate|(?:second|next)[- ](?:to[- ])?last"
 _LABEL = r"[A-Z]{1,2}[-.]?\d+(?:\.\d+)*|\d+(?:[-.]\d+)*[a-z]?"
-_NUMBER = rf"\d+|{'|'.join(_WORDS)}"
+_NUMBER = rf"\d{{1,6}}|{'|'.join(_WORDS)}"
 _AND = r"\s*(?:,\s*(?:and\s+|or\s+)?|\band\b|\bor\b|&)\s*"
 _TO = r"\s*(?:-|–|—|\bto\b|\bthrough\b)\s*"
 _PAGES = re.compile(
@@ -30,7 +30,7 @@ _PAGES = re.compile(
     re.IGNORECASE,
 )
 _NTH_PAGE = re.compile(rf"\b(?P<nth>{_ORDINAL})(?:{_AND}(?:the\s+)?(?P<other>{_ORDINAL}))?\s+pages?\b", re.IGNORECASE)
-_MANY_PAGES = re.compile(rf"\b(?P<end>first|last)\s+(?P<n>\d+|{_COUNT})\s+pages\b", re.IGNORECASE)
+_MANY_PAGES = re.compile(rf"\b(?P<end>first|last)\s+(?P<n>\d{{1,6}}|{_COUNT})\s+pages\b", re.IGNORECASE)
 _TABLES = re.compile(
     rf"\btab(?:les?|\.)\s*(?:numbers?\s+|no\.\s*)?(?P<list>(?:{_LABEL})\b(?:{_AND}(?:tables?\s+)?(?:{_LABEL})\b)*)",
     re.IGNORECASE,

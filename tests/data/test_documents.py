@@ -1,0 +1,166 @@
+"""Markdown, HTML, text and .docx become titled paragraphs and tables; passages are cut from them."""
+
+from __future__ import annotations
+
+import doctest
+
+import pytest
+from document_files import docx, paragraph, zip_bomb
+
+from graphcontext.data import document as document_module
+from graphcontext.data.document import Cutting, Document, Part, UnreadableError, joined, markdown, passages, sentences
+from graphcontext.data.documents import LARGEST_TEXT, read_document
+
+
+def shown(document: Document) -> list[tuple[str, str]]:
+    return [(part.heading, part.text or f"{part.caption}{list(map(list, part.rows))}") for part in document.parts]
+
+
+def written(path, text: str, encoding: str = "utf-8"):
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def test_markdown(tmp_path):
+    text = (
+        "---\nkey: value\n---\n# Isles\n\nSome *soft* **bold** [link](http://x.org).\n<!-- hidden -->\n- a point\n\n"
+        "Table 2: Ports\n\n| a | b |\n|:--|--:|\n| 1 | 2\\|3 |\n\n## Winds\n\nNorth.\n\n```sh\n# no heading\n```\n"
+    )
+    document = read_document(written(tmp_path / "a.md", text))
+    assert document.title == "Isles"
+    assert shown(document) == [
+        ("", "Some soft bold link."),
+        ("", "a point"),
+        ("", "Table 2: Ports[['a', 'b'], ['1', '2|3']]"),
+        ("Winds", "North."),
+        ("Winds", "# no heading"),
+    ]
+
+
+def test_html_drops_scripts_and_reads_no_entity_of_its_own(tmp_path):
+    secret = written(tmp_path / "secret.txt", "SECRET")
+    text = (
+        f'<!DOCTYPE html [<!ENTITY x SYSTEM "file://{secret}"><!ENTITY y "{"ha" * 50}">]><html><head><title>Isles'
+        "</title><style>p {}</style></head><body><h1>Winds</h1><p>North &amp; &x; &y; south<script>evil()</script></p>"
+        "<div>one<p>two</p>three</div><table><caption>Table 3: Ports</caption><tr><th>a<th>b</tr><tr><td>1</td><td>2"
+        "</td></tr></table><noscript>no</noscript></body></html>"
+    )
+    document = read_document(written(tmp_path / "a.html", text))
+    assert document.title == "Isles"
+    assert shown(document)[1:] == [
+        ("Winds", "one"),
+        ("Winds", "two"),
+        ("Winds", "three"),
+        ("Winds", "Table 3: Ports[['a', 'b'], ['1', '2']]"),
+    ]
+    first = document.parts[0].text
+    assert first.startswith("North &") and "SECRET" not in first and "evil" not in first and "haha" not in first
+
+
+def test_html_nested_deep_is_read_or_refused_in_one_line(tmp_path):
+    text = "<html><body>" + "<div>" * 5000 + "deep" + "</div>" * 5000 + "<p>after</p></body></html>"
+    try:
+        assert "after" in str(shown(read_document(written(tmp_path / "a.html", text))))
+    except UnreadableError as error:
+        assert "\n" not in str(error)
+
+
+def test_text_that_is_not_utf8_is_read_and_noted(tmp_path):
+    document = read_document(written(tmp_path / "a.txt", "Café\n\nnaïve", "latin-1"))
+    assert [part.text for part in document.parts] == ["Café", "naïve"]
+    assert "Windows-1252" in document.notes[0]
+    assert read_document(written(tmp_path / "b.txt", "Café", "utf-16")).parts[0].text == "Café"
+
+
+def test_docx(tmp_path):
+    cells = "".join(f"<w:tc>{paragraph(text)}</w:tc>" for text in ("a", "b"))
+    body = paragraph("Isles", "Title") + paragraph("Some text.") + paragraph("Winds", "Heading2")
+    body += paragraph("Table 1: Ports") + f"<w:tbl><w:tr>{cells}</w:tr><w:tr>{cells}</w:tr></w:tbl>" + paragraph("End.")
+    document = read_document(docx(tmp_path / "a.docx", body))
+    assert document.title == "Isles"
+    assert shown(document) == [
+        ("", "Some text."),
+        ("Winds", "Table 1: Ports[['a', 'b'], ['a', 'b']]"),
+        ("Winds", "End."),
+    ]
+
+
+LOL = '<!DOCTYPE x [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "reason"),
+    [
+        ("a.docx", lambda p: docx(p, paragraph("&b;"), LOL), "entities of its own"),
+        ("a.docx", lambda p: zip_bomb(p, LARGEST_TEXT // 2**20 + 2), "would unpack to more"),
+        ("a.docx", lambda p: docx(p, "", member="other.xml"), "no Word document"),
+        ("a.docx", lambda p: p.write_bytes(docx(p, paragraph("x" * 999)).read_bytes()[:60]), "no .docx, or damaged"),
+        ("a.docx", lambda p: p.write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99)), "locked with a password"),
+        ("a.docx", lambda p: docx(p, "<w:p>"), "is damaged"),
+        ("a.txt", lambda p: p.write_bytes(b""), "0 bytes"),
+        ("a.txt", lambda p: p.write_bytes(b"ab\x00cd"), "zero bytes"),
+        ("a.md", lambda p: p.write_text("\n \n"), "no text"),
+        ("a.html", lambda p: p.write_text("<script>x</script>"), "no text"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_why(tmp_path, name, make, reason):
+    make(tmp_path / name)
+    with pytest.raises(UnreadableError, match=reason) as error:
+        read_document(tmp_path / name)
+    assert "\n" not in str(error.value)
+
+
+# -- passages ----------------------------------------------------------------------------------------------------------
+
+
+def test_sentences_are_joined_up_to_the_limit_and_never_cut_inside():
+    found = [p for p in passages(Document("T", (Part("One two. Three four. Five!", "H"),)), "a.md", Cutting(20, 99))]
+    assert [p.match_text for p in found] == ["One two. Three four.", "Five!"]
+    assert found[0].context_text == "T > H: One two. Three four."
+    assert found[0].source.document == found[0].source.link == "a.md"
+
+
+def test_abbreviations_do_not_end_a_sentence():
+    text = "Dr. Ames met J. Colt at St. Ann's. They left. See Fig. 3 of it?  Yes."
+    assert sentences(text) == ["Dr. Ames met J. Colt at St. Ann's.", "They left.", "See Fig. 3 of it?", "Yes."]
+    assert sentences("a" * 10, 4) == ["aaaa", "aaaa", "aa"]
+    assert joined([], 5) == []
+
+
+def test_equal_texts_are_two_passages():
+    found = passages(
+        Document("T", (Part("Same.", "A"), Part("Same.", "B"), Part("Same.", "A"))), "a.md", Cutting(20, 99)
+    )
+    assert len({p.id for p in found}) == 3
+
+
+def test_a_page_is_a_node_without_text_to_match():
+    document = Document("T", (Part("First.", page=1), Part("Third.", page=3)), ("First.", "", "Third."))
+    found = passages(document, "a.pdf", Cutting(99, 99))
+    assert [(p.kind, p.source.page, p.match_text) for p in found] == [
+        ("page", 1, ""),
+        (None, 1, "First."),
+        ("page", 2, ""),
+        ("page", 3, ""),
+        (None, 3, "Third."),
+    ]
+    assert found[0].context_text == "T, page 1\nFirst."
+
+
+def test_a_table_over_the_limit_is_cut_between_rows_with_its_header():
+    rows = (("Port", "Ships"), *((f"Port {n}", str(n)) for n in range(1, 8)))
+    document = Document("T", (Part("", rows=rows, caption="Table 1: Ports"),))
+    found = [p.match_text for p in passages(document, "a.md", Cutting(99, 140))]
+    assert len(found) > 1 and all(len(text) <= 140 for text in found)
+    assert found[0].startswith("Table 1: Ports (rows 1 to ") and found[-1].splitlines()[0].endswith("to 7 of 7)")
+    assert all("| Port | Ships |\n| --- | --- |\n" in text for text in found)
+    cells = [line for text in found for line in text.splitlines()[3:]]
+    assert cells == [f"| Port {n} | {n} |" for n in range(1, 8)]
+
+
+def test_pipes_of_a_cell_are_escaped():
+    assert markdown([["a|b"], ["c\nd\\"]]) == "| a\\|b |\n| --- |\n| c d\\\\ |"
+
+
+def test_doctests():
+    assert doctest.testmod(document_module).failed == 0

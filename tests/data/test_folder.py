@@ -1,0 +1,235 @@
+"""A folder of documents of the user's own is one corpus; what cannot be read is said, and the rest goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from document_files import GRID, docx, paragraph, pdf, scan
+
+from graphcontext.component import fingerprint
+from graphcontext.config import compose
+from graphcontext.data import folder_files
+from graphcontext.data.folder import Folder
+from graphcontext.data.folder_files import list_files, read_all
+from graphcontext.errors import InputError
+from graphcontext.pipeline import Pipeline
+from graphcontext.store import Store, Workspace
+
+ROWS = [["Port", "Ships"], ["Alda", "12"], ["Brim", "7"]]
+
+
+def folder(path: Path, **more: Any) -> Folder:
+    settings = {"name": "mine", "questions": None, "exclude": [], "license": None, "passage_characters": 250}
+    settings |= {"table_characters": 1200, "limit": None, "seed": 0, "split": "auto", "side": "test"}
+    return Folder(**settings | {"exclude_duplicates": True, "workers": 1, "plan": None, "path": str(path)} | more)
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """Return a folder of all kinds, with two documents of one title."""
+    root = tmp_path / "docs"
+    (root / "deep" / "deeper").mkdir(parents=True)
+    (root / ".hidden").mkdir()
+    (root / ".hidden" / "a.md").write_text("hidden")
+    (root / "one.md").write_text("# Isles\n\nThe ferry leaves at nine.\n")
+    (root / "deep" / "two.md").write_text("# Isles\n\nThe ferry leaves at nine.\n")
+    (root / "deep" / "deeper" / "three.html").write_text("<title>Winds</title><p>North wind.</p>")
+    docx(root / "four.docx", paragraph("A letter."))
+    pdf(root / "five.pdf", [["Words of page one.", ("Table 1: Ports", ROWS, GRID)], ["Page two."]], "Ports")
+    (root / "pictures.xyz").write_text("?")
+    return root
+
+
+def test_all_files_are_one_corpus_with_file_and_page(mixed):
+    loaded = folder(mixed, license="CC0").load()
+    (corpus,) = loaded.corpora.values()
+    found = [(p.source.document, p.source.page, p.kind) for p in corpus.passages]
+    assert found == [
+        ("deep/deeper/three.html", None, None),
+        ("deep/two.md", None, None),
+        ("five.pdf", 1, "page"),
+        ("five.pdf", 1, None),
+        ("five.pdf", 1, "table"),
+        ("five.pdf", 2, "page"),
+        ("five.pdf", 2, None),
+        ("four.docx", None, None),
+        ("one.md", None, None),
+    ]
+    assert len({p.id for p in corpus.passages}) == 9  # t03: two documents of one title and text
+    assert {p.source.license for p in corpus.passages} == {"CC0"} and corpus.passages[2].source.link == "five.pdf"
+    assert loaded.questions == () and loaded.card["read"]["files"] == 5
+    assert loaded.card["files_left_out"] == {"of another kind (.xyz)": 1}
+
+
+def test_what_cannot_be_read_is_one_line_each_and_the_rest_goes_on(mixed, capsys):
+    scan(mixed / "scan.pdf")
+    pdf(mixed / "locked.pdf", [["secret"]], password="key")
+    (mixed / "empty.pdf").touch()
+    (mixed / "cut.pdf").write_bytes((mixed / "five.pdf").read_bytes()[:700])
+    loaded = folder(mixed).load()
+    said = capsys.readouterr().err.splitlines()
+    assert [line.split(" ", 1)[0] for line in said[:4]] == ["cut.pdf", "empty.pdf", "locked.pdf", "scan.pdf"]
+    assert len(said) == 5 and said[4].startswith(f"{mixed}: files left out: 1 of another kind (.xyz)")
+    assert set(loaded.card["files_that_cannot_be_read"]) == {"cut.pdf", "empty.pdf", "locked.pdf", "scan.pdf"}
+    assert loaded.card["read"]["files"] == 5
+
+
+def test_links_are_not_followed_out_of_the_folder_nor_round_in_circles(mixed, tmp_path):
+    secret = tmp_path / "secret.md"
+    secret.write_text("secret")
+    (mixed / "out.md").symlink_to(secret)
+    (mixed / "again.md").symlink_to(mixed / "one.md")
+    (mixed / "gone.md").symlink_to(tmp_path / "nothing.md")
+    (mixed / "deep" / "loop").symlink_to(mixed)
+    listing = list_files(mixed, [])
+    assert set(listing.faults) == {"gone.md", "out.md"}
+    assert listing.left_out["linked folders"] == 1 and listing.left_out["links to files of the folder itself"] == 1
+    assert len(listing.files) == 5
+
+
+def test_files_can_be_left_out_and_one_file_be_read(mixed):
+    assert list(list_files(mixed, ["deep/*", "four.docx"]).files) == ["five.pdf", "one.md"]
+    assert list(list_files(mixed / "one.md", []).files) == ["one.md"]
+    assert folder(mixed / "five.pdf").load().card["pool"] == 5
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda p: None, "holds no document .it is empty."),
+        (lambda p: (p / "a.xyz").touch(), "1 of another kind"),
+        (lambda p: (p / "a.pdf").touch(), "none of 1 files can be read; a.pdf is empty"),
+    ],
+)
+def test_a_folder_without_a_document_is_refused(tmp_path, make, message):
+    make(tmp_path)
+    with pytest.raises(InputError, match=message):
+        folder(tmp_path).load()
+
+
+def test_a_value_out_of_range_is_refused(tmp_path):
+    for key, value in (("passage_characters", 0), ("table_characters", 3), ("workers", 0), ("split", "years")):
+        with pytest.raises(InputError, match=key):
+            folder(tmp_path, **{key: value})
+    with pytest.raises(InputError, match=r"dataset\.path is not set"):
+        folder(tmp_path, name="folder", path=None).load()
+    with pytest.raises(InputError, match=r"dataset\.questions=q\.jsonl"):
+        folder(tmp_path, questions="q.jsonl").load()
+
+
+# -- questions ---------------------------------------------------------------------------------------------------------
+
+
+def test_gold_nodes_are_named_by_page_table_and_words(mixed, capsys):
+    rows = [
+        {"id": "a", "question": "On page 2?", "supports": ["five.pdf#page=2"]},
+        {"id": "b", "question": "In Table 1?", "supports": ["five.pdf#table=1"], "answers": ["12"]},
+        {"id": "c", "question": "When?", "supports": ["one.md#text=leaves at NINE", "five.pdf#page=9"]},
+        {"id": "d", "question": "Nothing is known?"},
+    ]
+    (mixed / "questions.jsonl").write_text("".join(json.dumps({**row, "split": "test"}) + "\n" for row in rows))
+    loaded = folder(mixed, questions="questions.jsonl").load()
+    (corpus,) = loaded.corpora.values()
+    kinds = {p.id: (p.source.document, p.kind) for p in corpus.passages}
+    found = {q.id: [kinds.get(support, support) for support in q.supports] for q in loaded.questions}
+    assert found == {
+        "a": [("five.pdf", "page")],
+        "b": [("five.pdf", "table")],
+        "c": [("one.md", None), "five.pdf#page=9"],
+        "d": [],
+    }
+    assert loaded.card["counts"] == {"gold passages that are not in the corpus": 1}
+
+
+def test_a_run_without_questions_is_refused_and_ask_is_not(mixed, tmp_path):
+    words = [
+        "dataset=folder",
+        f"dataset.path={mixed}",
+        "retriever=tfidf",
+        "enhancer=none",
+        "generator=none",
+        "metric=[]",
+    ]
+    config = compose(words).config
+    with pytest.raises(InputError, match="comes without questions to score"):
+        Pipeline(config, Workspace(Store(tmp_path / "store"), quiet=True)).data()
+    pipeline = Pipeline(config, Workspace(Store(tmp_path / "store"), quiet=True), "When does the ferry leave?")
+    data = pipeline.data()
+    (ranking,) = pipeline.rankings(data, {})
+    assert {data.corpora[data.questions[0].corpus_id].passages[n].source.document for n in (1, 8)} == {
+        "deep/two.md",
+        "one.md",
+    }
+    assert len(ranking.passages) == 2
+
+
+# -- key and resume ----------------------------------------------------------------------------------------------------
+
+
+def key(path: Path, **more: Any) -> Any:
+    node = compose(["dataset=folder", f"dataset.path={path}"]).config["dataset"] | more
+    return fingerprint(node)
+
+
+def test_the_key_follows_names_and_content_not_the_place(mixed, tmp_path):
+    first = key(mixed)
+    moved = tmp_path / "moved"
+    mixed.rename(moved)
+    assert key(moved) == first and key(moved, workers=7) == first
+    assert key(moved, passage_characters=99) != first
+    (moved / "one.md").rename(moved / "won.md")
+    second = key(moved)
+    (moved / "won.md").write_text("# Isles\n\nThe ferry leaves at ten.\n")
+    assert len({str(k) for k in (first, second, key(moved))}) == 3
+
+
+def test_t11_a_reading_that_was_killed_goes_on(mixed, tmp_path, monkeypatch):
+    listing, store, read = list_files(mixed, []), Store(tmp_path / "store"), []
+    real = folder_files.read_document
+
+    def killed(path: Path) -> Any:
+        if len(read) == 3:
+            raise KeyboardInterrupt
+        read.append(path.name)
+        return real(path)
+
+    monkeypatch.setattr(folder_files, "read_document", killed)
+    with pytest.raises(KeyboardInterrupt):
+        read_all(listing, store, 1, quiet=True)
+    assert len(read) == 3
+    monkeypatch.setattr(folder_files, "read_document", lambda path: read.append(path.name) or real(path))
+    documents, faults = read_all(listing, store, 1, quiet=True)
+    assert len(read) == 5 and len(set(read)) == 5 and not faults
+    undisturbed, _ = read_all(listing, None, 1, quiet=True)
+    assert documents == undisturbed and list(documents) == sorted(documents)
+    for path in (tmp_path / "store" / "documents").glob("*/document.json"):
+        path.write_text("{")  # damaged: read again
+    assert read_all(listing, store, 1, quiet=True)[0] == undisturbed
+
+
+@pytest.mark.slow
+def test_processes_read_the_same(mixed, tmp_path):
+    for n in range(8):
+        (mixed / f"more{n}.md").write_text(f"# More {n}\n\nText {n}.\n")
+    (mixed / "empty.pdf").touch()
+    listing = list_files(mixed, [])
+    assert read_all(listing, Store(tmp_path / "store"), 2, quiet=True) == read_all(listing, None, 1, quiet=True)
+
+
+def test_a_reader_that_raises_anything_is_one_line(mixed, monkeypatch):
+    def breaks(path: Path) -> Any:
+        raise KeyError("odd\nfont")
+
+    monkeypatch.setattr(folder_files, "read_document", breaks)
+    documents, faults = read_all(list_files(mixed, []), None, 1, quiet=True)
+    assert not documents and len(faults) == 5 and all("\n" not in reason for reason in faults.values())
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_told(mixed):
+    (mixed / "one.md").chmod(0)
+    assert "one.md" in folder(mixed).load().card["files_that_cannot_be_read"]
