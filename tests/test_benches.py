@@ -14,6 +14,7 @@ SMALL = {
     "pagerank": ["--nodes", "300", "--queries", "9", "--paper-queries", "2"],
     "question_graph": ["--nodes", "400", "--paper-nodes", "100", "--dim", "32"],
     "lexical": ["--passages", "300", "--queries", "20", "--paper-queries", "5"],
+    "passage_graphs": ["--passages", "60"],
     "rouge": ["--pairs", "5"],
     "read_dump": ["--megabytes", "0.2"],
     "pdf_folder": ["--pages", "3", "--workers", "1"],

@@ -28,6 +28,7 @@ run() { # bench, arguments …
     run pagerank
     run question_graph --paper-nodes 5000
     run lexical
+    run passage_graphs
     run rouge
     run read_dump --megabytes 500
     run pdf_folder --pages 500

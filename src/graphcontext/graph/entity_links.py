@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from graphcontext.data.records import Corpus, Graph, Passage
+from graphcontext.data.records import Corpus, Graph
 from graphcontext.enhance.surface_form import normalise
 from graphcontext.errors import InputError
 from graphcontext.graph.incidence import graph_of_shared
+
+Key = str | tuple[str]  # an entity, or (document,)
 
 
 class EntityLinks:
@@ -53,31 +55,30 @@ class EntityLinks:
         at = [i for i, p in enumerate(corpus.passages) if p.match_text.strip()]
         passages = [corpus.passages[i] for i in at]
         linked = self.linker.link(passages)
-        number: dict[tuple[str, str], int] = {}
+        own = {document: keys_of(*document) for document in {(p.title, p.source.document) for p in passages}}
+        number: dict[Key, int] = {}
         rows: list[int] = []
         keys: list[int] = []
+        n_linked = 0
         for i, passage, entities in zip(at, passages, linked, strict=True):
-            named = {("entity", entity) for entity, prior in entities if prior > self.threshold}
-            for key in sorted(named | (own(passage) if self.title_clique else set())):
-                rows.append(i)
-                keys.append(number.setdefault(key, len(number)))
+            held: list[Key] = [entity for entity, prior in entities if prior > self.threshold]
+            n_linked += bool(held)
+            if self.title_clique:
+                held += own[passage.title, passage.source.document]
+            keys += [number.setdefault(key, len(number)) for key in held]
+            rows += [i] * len(held)
         facts = {
             **{"linker": self.linker.name, "threshold": self.threshold, "title_clique": self.title_clique},
-            "n_linked": sum(any(prior > self.threshold for _, prior in entities) for entities in linked),
-            "n_entities": len(number),
+            **{"n_linked": n_linked, "n_entities": sum(isinstance(key, str) for key in number)},
         }
         pairs = np.array([rows, keys], np.int64)
         return graph_of_shared(corpus.id, len(corpus.passages), pairs[0], pairs[1], facts)
 
 
-def own(passage: Passage) -> set[tuple[str, str]]:
-    """Return the keys of the document that a passage is of: its title as an entity, and its file."""
-    keys = set()
-    if normalise(passage.title):
-        keys.add(("entity", normalise(passage.title)))
-    if passage.source.document:
-        keys.add(("document", passage.source.document))
-    return keys
+def keys_of(title: str, document: str | None) -> list[Key]:
+    """Return the keys of a document's passages: its title as an entity, and its file."""
+    name = normalise(title)
+    return [*([name] if name else []), *([(document,)] if document else [])]
 
 
 def texts_of(corpora: dict[str, Corpus]) -> Sequence[str]:

@@ -26,10 +26,7 @@ def graph_of_shared(corpus_id: str, n: int, rows: np.ndarray, keys: np.ndarray, 
     """
     from scipy.sparse import csr_array
 
-    width = int(keys.max()) + 1 if len(keys) else 1
-    pairs = np.unique(rows.astype(np.int64) * width + keys)
-    rows, keys = np.divmod(pairs, width)
-    shared = np.bincount(keys, minlength=width) > 1  # a key of one passage joins nothing
+    shared = np.bincount(keys) > 1  # a key of one passage joins nothing
     kept = shared[keys]
     rows, keys = rows[kept], (np.cumsum(shared) - 1)[keys[kept]]
     incidence = csr_array((np.ones(len(rows), bool), (rows, keys)), shape=(n, max(1, int(shared.sum()))))

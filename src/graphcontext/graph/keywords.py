@@ -160,7 +160,7 @@ def best_terms(terms: Terms, k: int) -> np.ndarray:
     """Return which entries are among the ``k`` of highest TF-IDF of their text, bool (n_entries,)."""
     frequency = np.bincount(terms.terms, minlength=terms.n)
     weights = terms.counts * (1 + np.log((1 + terms.n_texts) / (1 + frequency)))[terms.terms]
-    order = np.lexsort((terms.terms, -weights, terms.rows))
+    order = np.lexsort((-weights, terms.rows))  # stable: equal weights stay in the order of terms
     lengths = np.bincount(terms.rows, minlength=terms.n_texts)
     place = np.arange(len(order)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     is_best = np.zeros(len(order), bool)

@@ -63,11 +63,9 @@ class KNNGraph:
         texts = [self._text_of(p) for p in corpus.passages]
         at = np.array([i for i, text in enumerate(texts) if text.strip()], np.int64)
         rows, columns = self._nearest([texts[i] for i in at])
-        rows, columns = at[rows], at[columns]
-        order = np.lexsort((columns, rows))
         indptr = np.zeros(n + 1, np.int64)
-        np.cumsum(np.bincount(rows, minlength=n), out=indptr[1:])
-        indices = columns[order].astype(np.int32)
+        np.cumsum(np.bincount(at[rows], minlength=n), out=indptr[1:])
+        indices = at[columns].astype(np.int32)
         facts = {
             **{"k": self.k, "similarity": self.similarity, "text": self.text, "n_blank": n - len(at)},
             **health(indptr, indices, directed=True),
@@ -86,10 +84,10 @@ class KNNGraph:
 
 
 def nearest_others(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (row, other row) pairs: for each row the ``k`` others of highest product, best first, ties by index.
+    """Return (row, other row) pairs: for each row the ``k`` others of highest product, ties by index, ascending.
 
-    The float32 product of a tile only proposes; what lies within its rounding of the last place is computed again
-    in float64, each pair by itself.
+    The float32 product of a tile only proposes: where more rows than fit lie within its rounding of the last place,
+    they are computed again in float64, each pair by itself.
 
     Args:
         vectors: (n, dim) float32, n ≥ 2.
@@ -106,11 +104,11 @@ def nearest_others(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]
         own = np.arange(len(products))
         products[own, own + start] = -np.inf
         last = np.partition(products, n - k, axis=1)[:, n - k]
-        rows, columns = np.nonzero(products >= (last - slack[start : start + step])[:, None])
-        exact = exact_cosine(vectors, rows + start, vectors, columns)
-        order = np.lexsort((columns, -exact, rows))
-        lengths_of = np.bincount(rows, minlength=len(products))
-        place = np.arange(len(order)) - np.repeat(np.cumsum(lengths_of) - lengths_of, lengths_of)
-        best = order[place < k]
-        found.append((rows[best] + start, columns[best]))
+        is_near = products >= (last - slack[start : start + step])[:, None]
+        for row in np.flatnonzero(is_near.sum(axis=1) > k):
+            near = np.flatnonzero(is_near[row])
+            exact = exact_cosine(vectors, np.full(len(near), row + start), vectors, near)
+            is_near[row, near[np.argsort(-exact, kind="stable")[k:]]] = False
+        rows, columns = np.nonzero(is_near)
+        found.append((rows + start, columns))
     return np.concatenate([rows for rows, _ in found]), np.concatenate([columns for _, columns in found])

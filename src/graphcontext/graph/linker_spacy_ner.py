@@ -71,8 +71,8 @@ class SpacyNERLinker:
 
 def surface_forms(doc: Any) -> Iterator[str]:
     """Yield the normalised names in a parsed text that have a letter."""
-    entities = [span for span in doc.ents if span.label_ not in NUMBERS]
-    phrases = [span for span in doc.noun_chunks if span.root.pos_ == "PROPN"]
+    entities = [s for s in doc.ents if s.label_ not in NUMBERS]
+    phrases = [s for s in doc.noun_chunks if s.root.pos_ == "PROPN" and s.root.ent_type_ not in NUMBERS]
     for span in sorted([*entities, *phrases], key=lambda s: (s.start, s.end)):
         written = phrase(span).strip()
         for ending in _POSSESSIVE:
