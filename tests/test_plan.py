@@ -69,6 +69,14 @@ def test_the_calls_of_a_traversal(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert other["llm"]["model"] == "google-t5/t5-large" and other["max_new_tokens"] == 48
 
 
+def test_the_calls_of_ircot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GRAPHCONTEXT_DATA", str(tmp_path / "none"))
+    words = ("scale=paper", "retriever=ircot", "enhancer=none", "generator=none", "metric=[]", "dataset.limit=100")
+    planned = cost("row", api.compose(*words).config)
+    # 5 sentences of 48 tokens a question; a prompt: 60 + 220 of the question + 15 passages of 220 + 230 tokens
+    assert (planned.calls, planned.prompt_tokens, planned.new_tokens) == (500, 3_515_000, 24_000)
+
+
 def test_equal_runs_count_once_and_counts_replace_assumptions() -> None:
     costs = estimate(configs(["tests/tiny"], ["dataset.limit=3"], CONF))
     assert [c.label for c in costs] == [

@@ -168,11 +168,12 @@ def _llm_work(config: dict[str, Any], known: Size) -> Iterator[tuple[dict[str, A
             new = holder.get("max_new_tokens") or 0
             if stage == "generator":
                 yield node, known.n_questions, PROMPT_TOKENS + known.tokens_per_question + shown, new
-            elif stage == "retriever":  # an agent's calls, each with the question and a passage
-                calls = getattr(locate(config[stage]["_target_"]), "calls", lambda node: 1)
-                n = known.n_questions * calls(config[stage])
-                passage = known.tokens_per_question + known.tokens_per_answer
-                yield node, n, PROMPT_TOKENS + known.tokens_per_question + passage, new
+            elif stage == "retriever":  # an agent's calls, each with the question and a passage, or more
+                cls = locate(config[stage]["_target_"])
+                n = known.n_questions * getattr(cls, "calls", lambda node: 1)(config[stage])
+                passages = getattr(cls, "passages_per_call", lambda node: 1)(config[stage])
+                passages *= known.tokens_per_question + known.tokens_per_answer
+                yield node, n, PROMPT_TOKENS + known.tokens_per_question + passages, new
             else:  # extraction: once per retrieved passage
                 n = min(known.n_pool, known.n_questions * config["retriever"].get("top_k", 0))
                 yield node, n, PROMPT_TOKENS + known.tokens_per_question + known.tokens_per_answer, new

@@ -16,6 +16,7 @@ from graphcontext.store import Store, Workspace
 
 ADDED = {
     "none": set(),
+    "pairs": set(),
     "triples": {"spacy"},
     "wikidata": {"spacy", "cqa_one_hop"},
     "shuffled": {"shuffled"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphcontext.component import fingerprint
 from graphcontext.data.records import Context, Question, Unit
 from graphcontext.generate.chat import ChatResponse
 from graphcontext.generate.llm import LLMGenerator
@@ -41,3 +42,13 @@ def test_an_empty_answer_is_empty_and_a_failed_call_failed(stub):
     contexts = [Context(i, ()) for i in "ab"]
     a, b = LLMGenerator(stub(reply), PROMPT, 16).generate(QUESTIONS[:2], contexts)
     assert (a.status, b.status, b.reason) == ("empty", "failed", "HTTP 503")
+
+
+def test_passages_are_numbered_when_told_to_and_the_key_is_the_old_one_when_not(stub):
+    context = Context("a", (Unit("1", "first", "p1"), Unit("2", "second", "p2")))
+    generator = LLMGenerator(stub(None), PROMPT, 16, numbered=True)
+    assert generator.request(QUESTIONS[0], context).messages[-1]["content"] == (
+        "1. first\n\n2. second\n---\nquestion a?"
+    )
+    node = {"_target_": "graphcontext.generate.llm.LLMGenerator", "llm": None, "prompt": None, "max_new_tokens": 8}
+    assert fingerprint(node) == fingerprint({**node, "numbered": False}) != fingerprint({**node, "numbered": True})

@@ -22,6 +22,7 @@ class LLMGenerator:
         llm: has ``chat(requests, role, max_new_tokens)``.
         prompt: turns question and context into messages; its ``user`` holds ``{question}``.
         max_new_tokens: most tokens of one answer.
+        numbered: put "1. ", "2. " … before the units, as KGP's reader sees them.
 
     Raises:
         InputError: ``max_new_tokens`` below 1, or a prompt that does not show the question.
@@ -29,12 +30,13 @@ class LLMGenerator:
 
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset()
+    neutral: ClassVar[dict[str, Any]] = {"numbered": False}
 
-    def __init__(self, llm: Any, prompt: Prompt, max_new_tokens: int) -> None:
+    def __init__(self, llm: Any, prompt: Prompt, max_new_tokens: int, numbered: bool = False) -> None:
         if max_new_tokens < 1:
             raise InputError(f"generator.max_new_tokens={max_new_tokens}; allowed: 1 and more")
         prompt.require("question", "an answer")
-        self.llm, self.prompt, self.max_new_tokens = llm, prompt, max_new_tokens
+        self.llm, self.prompt, self.max_new_tokens, self.numbered = llm, prompt, max_new_tokens, numbered
 
     def generate(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[Prediction]:
         """Return one prediction per question, by index."""
@@ -64,8 +66,8 @@ class LLMGenerator:
 
     def request(self, question: Question, context: Context) -> ChatRequest:
         """Return what the model is asked; a training learns the answer to the very same."""
-        shown = SEPARATOR.join(unit.text for unit in context.units)
-        return ChatRequest(question.id, self.prompt.render(question.text, shown))
+        texts = [f"{n}. {u.text}" if self.numbered else u.text for n, u in enumerate(context.units, 1)]
+        return ChatRequest(question.id, self.prompt.render(question.text, SEPARATOR.join(texts)))
 
 
 def failed(question: Question, reason: str) -> Prediction:
