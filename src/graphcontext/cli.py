@@ -19,7 +19,7 @@ VERBS = {
     "table": "PAPER/ID: the runs that a table lacks, then the table",
     "train": "an adapter for llm.adapter=, going on where it was stopped; train merge ADAPTER [PATH]: a model folder",
     "ask": '"question": one answer, with its context, sources and scores',
-    "show": "RUN [RUN …] [--item ID] [--html FILE]: what happened to each item",
+    "show": "RUN [RUN …] [--item ID] [--html FILE] [--svg FILE]: what happened to each item",
     "compare": "RUN RUN: config diff, paired differences with interval and p, items won and lost",
     "claims": "[PAPER]: each ordering that a paper states, tested on what is done; nothing is run",
     "prepare": "[PAPER/ID]: fetch, verify and convert data and models",
@@ -62,7 +62,8 @@ def parser() -> argparse.ArgumentParser:
     parsed.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     parsed.add_argument("--config-dir", metavar="DIR", help="a conf tree of your own; DIR/.. is importable")
     parsed.add_argument("--item", metavar="ID", help="show: one item, by its id or the beginning of it")
-    parsed.add_argument("--html", metavar="FILE", help="show: write a page instead of text")
+    parsed.add_argument("--html", metavar="FILE", help="show: write a page instead of text; ask: write one too")
+    parsed.add_argument("--svg", metavar="FILE", help="show, ask: draw the path of a traversal")
     parsed.add_argument(
         "-m", "--multirun", action="store_true", help="run: every combination of comma-separated values"
     )

@@ -64,14 +64,20 @@ def train(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
 
 
 def ask(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
-    """``ask "question"``: answer one question."""
+    """``ask "question" [--html FILE] [--svg FILE]``: answer one question."""
     from graphcontext import api
+    from graphcontext import show as view
 
     if not names and overrides:
         raise InputError(f'ask needs one "question"; {overrides[0]!r} was taken for an override: a question has blanks')
     question = _one_name("ask", names, '"question"')
     answer = api.ask(question, *overrides, config_dir=flags.config_dir, quiet=flags.quiet)
     print(without_controls(answer.text()))
+    if flags.html:
+        print(f"page: {view.write_file('--html', flags.html, answer.html())}")
+    if flags.svg:
+        drawn = view.write_drawing(answer.prediction.question, answer.ranking, answer.passages, flags.svg)
+        print(f"drawing: {drawn}")
     return 1 if answer.prediction.status == "failed" else 0
 
 
@@ -85,7 +91,7 @@ def without_controls(text: str) -> str:
 
 
 def show(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
-    """``show RUN [RUN …] [--item ID] [--html FILE]``."""
+    """``show RUN [RUN …] [--item ID] [--html FILE] [--svg FILE]``."""
     from graphcontext import runs
     from graphcontext import show as view
 
@@ -93,10 +99,12 @@ def show(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     if not names:
         raise InputError("show needs a RUN: a folder below runs/ or the beginning of its name")
     found = [runs.find(name) for name in names]
+    if flags.svg:
+        print(f"drawing: {view.write_svg(found, flags.item, flags.svg)}")
     if flags.html:
         path = view.write_html(found, flags.item, flags.html)
         print(f"show: {path}")
-    else:
+    elif not flags.svg:
         print(without_controls(view.text(found, flags.item)))
     return 0
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import html
 import os
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from graphcontext.data.records import Passage, Ranking
 from graphcontext.errors import InputError
 from graphcontext.files import write_atomic
+from graphcontext.path import names
+from graphcontext.path_svg import figure, svg
 from graphcontext.runs import Run
-from graphcontext.trace import Trace, title
+from graphcontext.trace import Trace, passages, title
 from graphcontext.trace import parts as trace_parts
 from graphcontext.trace import read as read_trace
 
@@ -30,7 +34,8 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#f6f8fa;padding:.5rem
 font:13px/1.5 ui-monospace,monospace}
 .answer pre{background:#eef6ff}.gold pre{background:#effaf1}
 table{border-collapse:collapse;font-size:.9rem}td,th{padding:.1rem .9rem .1rem 0;text-align:left;vertical-align:top}
-td.number{text-align:right;font-variant-numeric:tabular-nums}"""
+td.number{text-align:right;font-variant-numeric:tabular-nums}
+.path{overflow-x:auto;margin:.3rem 0}"""
 
 
 def text(runs: list[Run], item: str | None = None) -> str:
@@ -107,12 +112,47 @@ def write_html(runs: list[Run], item: str | None, path: str) -> Path:
         f"<style>{STYLE}</style>\n<h1>{title}</h1><div class=runs>{heads}</div>\n"
         f"{_config_difference(runs)}<h2>{html.escape(_items_heading(runs, len(items)))}</h2>\n{sections}\n</html>\n"
     )
+    return write_file("--html", path, page)
+
+
+def write_svg(runs: list[Run], item: str | None, path: str) -> Path:
+    """Write the path of one item of one run as SVG.
+
+    Raises:
+        InputError: several runs, no item, or one without a path.
+    """
+    if len(runs) != 1 or not item:
+        raise InputError(f"--svg {path}: needs one RUN and --item ID")
+    trace, one = read_trace(runs[0]), find_item(runs, item)
+    asked, ranking = trace.questions[one], trace.rankings[one]
+    return write_drawing(asked.text, ranking, passages(trace, one), path, asked.supports)
+
+
+def write_drawing(
+    question: str, ranking: Ranking, known: Mapping[str, Passage], path: str, gold: Collection[str] = ()
+) -> Path:
+    """Write the drawing of a ranking's steps as a file.
+
+    Raises:
+        InputError: it has none.
+    """
+    if not ranking.steps:
+        raise InputError(f"--svg {path}: there is no path to draw; retriever=traversal and retriever=mdr have one")
+    return write_file("--svg", path, svg(question, ranking.steps, names(ranking, known, gold)))
+
+
+def write_file(flag: str, path: str, text: str) -> Path:
+    """Write what a flag asks for.
+
+    Raises:
+        InputError: it cannot be there.
+    """
     target = Path(os.path.expanduser(path))
     if target.is_dir() or not target.parent.is_dir():
         raise InputError(
-            f"--html {path}: {'is a folder' if target.is_dir() else f'there is no folder {target.parent}'}"
+            f"{flag} {path}: {'is a folder' if target.is_dir() else f'there is no folder {target.parent}'}"
         )
-    write_atomic(target, page)
+    write_atomic(target, text)
     return target
 
 
@@ -181,9 +221,13 @@ def _column(trace: Trace, item: str) -> str:
     *shown, answer = trace_parts(trace, item)
     bad = " bad" if trace.predictions[item].status == "failed" else ""
     scores = "".join(f"<tr><td>{html.escape(k)}<td class=number>{v:.4f}" for k, v in trace.scores[item].items())
+    asked = trace.questions[item]
+    way = figure(asked.text, trace.rankings[item], passages(trace, item), asked.supports)
     folded = "".join(
         _block(heading, body)
         if heading.startswith("ranking")
+        else f"<h4>path</h4>{way}"
+        if heading == "path"
         else f"<details><summary>{html.escape(heading)}</summary><pre>{html.escape(body)}</pre></details>"
         for heading, body in shown
     )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from graphcontext.data.records import Context, Prediction, Question, Ranking
+from graphcontext.data.records import Context, Passage, Prediction, Question, Ranking, from_json
+from graphcontext.files import read_lines
+from graphcontext.path import lines
+from graphcontext.retrieve.agents.state import call_id
 from graphcontext.runs import Run
 
 
@@ -62,12 +67,43 @@ def parts(trace: Trace, item: str) -> list[tuple[str, str]]:
     units = "\n\n".join(f"[{source}]\n" + "\n".join(u.text for u in group) for source, group in _by_source(context))
     facts = (f"{prediction.n_tokens} tokens" if prediction.n_tokens else "", prediction.finish or "")
     about = ", ".join([_status(prediction), *filter(None, facts)])
+    way = lines(ranking, passages(trace, item), trace.questions[item].supports)
     return [
         (f"ranking{_reason(ranking)}", "\n".join(hits) or "(none)"),
+        *([("path", "\n".join(way))] if way else []),
+        *_agent_prompt(trace, item),
         (f"context ({context.n_tokens} tokens, {context.n_cut} units cut){_reason(context)}", units or "(none)"),
         *((f"prompt ({call['role']})", messages(call)) for call in trace.calls.get(item, [])),
         (f"answer ({about})", prediction.prediction or "(none)"),
     ]
+
+
+def _agent_prompt(trace: Trace, item: str) -> list[tuple[str, str]]:
+    """Return the first prompt of an agent, under a heading that says how many there were."""
+    steps = trace.rankings[item].steps or ()
+    asked = [call for step in steps if step.path for call in trace.calls.get(call_id(item, step.path), [])]
+    return [(f"prompt (agent, 1 of {len(asked)})", messages(asked[0]))] if asked else []
+
+
+def passages(trace: Trace, item: str) -> dict[str, Passage]:
+    """Return the passages on the way to an item's ranking, from the store beside the run, else from its context."""
+    steps = trace.rankings[item].steps or ()
+    wanted = {passage for step in steps for passage in (*step.path, *step.chosen)}
+    if not wanted:
+        return {}
+    key, store = trace.run.manifest["stages"]["corpus"]["key"], trace.run.path.parent.parent / "store"
+    rows = _corpus(store / "corpus" / key / f"corpus-{trace.questions[item].corpus_id}.jsonl")
+    found = {passage: from_json(Passage, rows[passage]) for passage in sorted(wanted & rows.keys())}
+    for unit in trace.contexts[item].units:
+        if unit.source in wanted:
+            found.setdefault(unit.source, Passage(unit.source, "", unit.text, unit.text))
+    return found
+
+
+@functools.lru_cache(maxsize=1)
+def _corpus(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the rows of a corpus by passage, none where the file is not there."""
+    return {row["id"]: row for row in read_lines(path)}
 
 
 def _by_source(context: Context) -> Any:

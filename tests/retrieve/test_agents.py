@@ -123,15 +123,15 @@ def test_a_model_is_shown_question_and_path_and_all_states_at_once():
     model = Model(lambda text: f" next of {text}\n")
     agent = LLMAgent(model, PROMPT, 48)
     found = agent.evidence([state(0), state(1, 2)])
-    asked = ["Which river? | river town", "Which river? | a castle\nriver mill"]
-    assert [e.text for e in found] == [f"next of {text}" for text in asked]
-    assert [item for item, _ in sorted(model.asked)] == ["q/a", "q/b/c"] and model.batches == [2]
+    assert [e.text for e in found] == ["next of Which river? | river town", "next of Which river? | a castle"]
+    asked = {"q/a": "Which river? | river town", "q/b/c": "Which river? | a castle\nriver mill"}
+    assert dict(model.asked) == asked and model.batches == [2]
     request = agent.request("q/1", QUESTION.text, ["river town"])
     assert request.messages == ({"role": "user", "content": "Which river? | river town"},)
 
 
 def test_answers_that_are_none():
-    replies = iter(["", failed("window 512"), "mill"])
+    replies = iter([" \n", failed("window 512"), "\nmill\n\nQuestion: and another"])
     agent = LLMAgent(Model(lambda text: next(replies)), PROMPT, 48)
     assert agent.evidence([state(0), state(1), state(2)]) == [
         Evidence("", "empty", "no evidence"),

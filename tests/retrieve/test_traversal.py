@@ -278,7 +278,7 @@ def test_batches_change_nothing_and_budgets_hold(texts, edges, mode, top_k, data
         assert together == [fresh.retrieve([question], corpora, graphs)[0] for question in questions[::-1]][::-1]
         for ranking in together:
             n_pairs = sum(max(1, len(step.chosen)) for step in (ranking.steps or ())[1:])
-            most = top_k if mode[0] == "paper" or agent.__dict__.get("schedule") else 2 * top_k
+            most = top_k if mode[0] == "paper" or getattr(agent, "schedule", None) else 2 * top_k
             assert len(ranking.passages) <= most and (mode[0] == "paper" or n_pairs <= top_k)
             for step in (ranking.steps or ())[1:]:
                 assert not set(step.path) & set(step.chosen)

@@ -20,8 +20,9 @@ class LLMAgent:
     .. math:: \hat{s} = \arg\max_v \phi(g(v), f(\|_{k} X_k)), \quad X = (q, v_1, \dots, v_j)
 
     f is the model: it is shown the question and the texts of the passages on the path, joined by newlines. One call
-    per path, all paths of all questions in one call of ``llm.chat``, so that they fill batches. Encoder–decoders,
-    causal and chat models differ in their prompt alone.
+    per path, all paths of all questions in one call of ``llm.chat``, so that they fill batches. The evidence is the
+    first line of the answer: what small models add is mostly another example. Encoder–decoders, causal and chat models
+    differ in their prompt alone.
 
     Differs from the paper: decoding is the model's own setting, greedy unless it says otherwise (the released code
     draws at temperature .8 with LLaMA).
@@ -62,7 +63,7 @@ class LLMAgent:
 
 
 def _evidence(response: ChatResponse) -> Evidence:
-    text = response.text.strip()
+    text = response.text.strip().partition("\n")[0].strip()
     if response.status == "failed":
         return Evidence(text, "failed", f"agent: {response.reason or 'failed'}")
     return Evidence(text) if text else Evidence("", "empty", NO_EVIDENCE)

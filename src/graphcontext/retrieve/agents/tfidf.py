@@ -33,7 +33,12 @@ class TfidfAgent:
         if schedule is not None and (not schedule or any(not isinstance(n, int) or n < 1 for n in schedule)):
             allowed = "a list of whole numbers of at least 1, or null"
             raise InputError(f"agent.schedule={list(schedule)}; allowed: {allowed}")
-        self.schedule = None if schedule is None else tuple(schedule)
+        self._sizes = None if schedule is None else tuple(schedule)
+
+    @property
+    def schedule(self) -> tuple[int, ...] | None:
+        """The passages of each hop, None for the steps of other agents."""
+        return self._sizes
 
     def evidence(self, states: Sequence[State]) -> list[Evidence]:
         """Return each state's question."""

@@ -1,0 +1,166 @@
+"""The way of a traversal as text and as a drawing: what is said, where it stands, and that nothing of it is markup."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphcontext import api, show
+from graphcontext.cli import main
+from graphcontext.data.records import Passage, Ranking, Scored, Source, Step
+from graphcontext.path import lines, names, tree
+from graphcontext.path_svg import BOX, SIZE, figure, measure, svg, wrap
+
+CONF = str(Path(__file__).parent / "table" / "conf")
+NASTY = "<script>alert(1)</script> & \"'\x1b[31m ]]> <b>"
+PASSAGES = {
+    "a": Passage("a", "Ada", "Ada was born in London.", ""),
+    "b": Passage("b", "London", "London lies on the Thames.", ""),
+    "c": Passage("c", "report.pdf", "", "", Source(page=3), kind="page"),
+    "x": Passage("x", NASTY, NASTY, ""),
+}
+STEPS = (
+    Step((), "Which river?", ("a", "x"), 9),
+    Step(("a",), "Ada's town lies\non a river", ("b", "a2"), 5),
+    Step(("x",), "", (), 0, "no neighbour"),
+    Step(("a", "b"), "more", ("c",), 2),
+)
+RANKING = Ranking("q", tuple(Scored(i, 1.0) for i in "abcx"), steps=STEPS)
+
+
+def elements(drawing: str) -> list[ElementTree.Element]:
+    return list(ElementTree.fromstring(drawing).iter())
+
+
+def test_the_way_as_text():
+    assert lines(RANKING, PASSAGES, ["b"])[:8] == [
+        "seed [1] Ada: Ada was born in London.",
+        "  evidence: Ada's town lies on a river",
+        "    → [2] London: London lies on the Thames.  (gold)",
+        "      evidence: more",
+        "        → [3] report.pdf: page 3",
+        "    → [–] passage a2",
+        f"seed [4] {' '.join(NASTY.split())}: {' '.join(NASTY.split())}",
+        "  (no neighbour)",
+    ]
+    assert lines(Ranking("q", ()), PASSAGES) == [] and figure("q", Ranking("q", ()), PASSAGES) == ""
+
+
+def test_the_way_of_pairs_without_seeds():
+    # as retriever=mdr notes them: two steps from one passage, none before
+    steps = (Step(("a",), "q Ada", ("b",), 9), Step(("a",), "q Ada", ("c",), 9))
+    (seed,) = tree(steps)
+    assert seed.passage == "a" and [turn.branches[0].passage for turn in seed.turns] == ["b", "c"]
+
+
+def test_all_text_is_escaped_and_nothing_is_loaded():
+    steps = (Step((), NASTY, ("x",), 9), Step(("x",), NASTY, (), 0, NASTY))
+    ranking = Ranking("q", (Scored("x", 1.0),), steps=steps)
+    drawing = figure(NASTY, ranking, PASSAGES, ["x"])
+    assert "<script" not in drawing and "\x1b" not in drawing and "<b>" not in drawing
+    tags = {element.tag.rpartition("}")[2] for element in elements(drawing)}
+    assert tags == {"figure", "svg", "title", "style", "rect", "text", "path"}
+    assert not re.search(r"href|url\(|@import|https?://(?!www\.w3\.org/2000/svg)", drawing)
+    shown = " ".join(element.text or "" for element in elements(drawing))
+    assert shown.count("<script>alert(1)</script>") >= 5  # question twice, title, text, evidence
+
+
+def test_gold_passages_are_marked():
+    drawing = svg("Which river?", STEPS, names(RANKING, PASSAGES, ["b"]))
+    assert drawing.count('class="g"') == 1 and drawing.count("★ gold passage") == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(st.characters(exclude_categories=["C"]), max_size=300), st.floats(40, 400), st.integers(1, 6))
+def test_wrapped_lines_fit_and_lose_nothing_but_what_is_cut(text, width, n):
+    found = wrap(text, width, n)
+    assert len(found) <= n and all(measure(line) <= width + SIZE for line in found)
+    if not found or not found[-1].endswith("…"):
+        assert sum(len(line.replace(" ", "")) for line in found) == sum(map(len, text.split()))
+
+
+TITLES = st.text("Wi <&\"'", max_size=60)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(TITLES, TITLES), min_size=6, max_size=6), TITLES, st.data())
+def test_boxes_do_not_overlap_and_stand_within_the_drawing(texts, evidence, data):
+    passages = {str(n): Passage(str(n), *pair, "") for n, pair in enumerate(texts)}
+    some = st.lists(st.sampled_from("012345"), max_size=3, unique=True).map(tuple)
+    seeds = data.draw(some)
+    steps = [Step((), "q", seeds, 6)]
+    for path in [(seed,) for seed in seeds]:
+        steps.append(Step(path, evidence, data.draw(some), 3, data.draw(st.sampled_from([None, "no neighbour"]))))
+    deeper = [(*step.path, one) for step in steps[1:] for one in step.chosen]
+    steps += [Step(path, evidence, data.draw(some), 3) for path in deeper[:4]]
+    ranking = Ranking("q", (), steps=tuple(steps))
+    drawing = ElementTree.fromstring(svg(evidence, ranking.steps, names(ranking, passages)))
+    width, height = (float(drawing.get(key)) for key in ("width", "height"))
+    rects = [e for e in drawing.iter() if e.tag.endswith("rect")]
+    boxes = [tuple(float(e.get(k)) for k in ("x", "y", "width", "height")) for e in rects]
+    for x, y, w, h in boxes:
+        assert 0 <= x <= x + w <= width and 0 <= y <= y + h <= height
+    for (x, y, w, h), (x2, y2, w2, h2) in itertools.combinations(boxes, 2):
+        assert x + w <= x2 or x2 + w2 <= x or y + h <= y2 or y2 + h2 <= y
+    for text in (e for e in drawing.iter() if e.tag.endswith("text")):
+        at, end = float(text.get("x")), float(text.get("x")) + measure(text.text or "")
+        above = float(text.get("y"))
+        own = [b for b in boxes if b[0] <= at <= b[0] + b[2] and b[1] <= above <= b[1] + b[3]]
+        assert (end <= own[0][0] + BOX) if own else (end <= width and above <= height)
+        assert own or all(not (x < end and at < x + w and y < above < y + h) for x, y, w, h in boxes)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory):
+    """A traversal without a graph, by a model that answers at once."""
+    root = tmp_path_factory.mktemp("way")
+    words = ("experiment=tests/base", "dataset.limit=2", "retriever=traversal", "agent=chat")
+    more = ("retriever.use_graph=false", "retriever.top_k=4", "retriever.branching=2")
+    return api.run(*words, *more, config_dir=CONF, root=root)
+
+
+def test_a_run_shows_the_way_and_what_the_agent_was_asked(run):
+    item = run.questions()[0].id
+    text = show.text([run], item)
+    assert "-- path\n   seed [1] " in text and "     evidence: " in text and "→ [2] " in text
+    assert "-- prompt (agent, 1 of 2)\n   <system> " in text
+    assert "passage " not in text.partition("-- path")[2].partition("-- prompt")[0]  # each by its title
+
+
+def test_a_page_and_a_file_draw_it(run, tmp_path, capsys):
+    item = run.questions()[0].id
+    page = show.write_html([run], None, str(tmp_path / "page.html")).read_text()
+    assert page.count('<figure class="path">') == 2 and page.count("<h4>path</h4>") == 2
+    assert main(["show", str(run.path), "--item", item, "--svg", str(tmp_path / "way.svg")]) == 0
+    assert capsys.readouterr().out == f"drawing: {tmp_path / 'way.svg'}\n"
+    assert ElementTree.parse(tmp_path / "way.svg").getroot().tag.endswith("svg")
+    assert main(["show", str(run.path), "--svg", str(tmp_path / "way.svg")]) == 2
+    assert "needs one RUN and --item ID" in capsys.readouterr().err
+
+
+def test_a_moved_run_shows_what_its_contexts_hold(run, tmp_path):
+    moved = tmp_path / "elsewhere" / "runs" / run.path.name
+    moved.parent.mkdir(parents=True)
+    moved.mkdir()
+    for file in run.path.iterdir():
+        (moved / file.name).write_bytes(file.read_bytes())
+    text = show.text([type(run)(moved)], run.questions()[0].id)
+    assert "-- path\n   seed [1] " in text
+
+
+def test_an_answer_shows_the_way(tmp_path, capsys, monkeypatch):
+    words = ["experiment=tests/base", "retriever=traversal", "agent=tfidf", "retriever.use_graph=false"]
+    question = "How do I find which process holds a port?"
+    flags = ["--config-dir", CONF, "--html", "page.html", "--svg", "way.svg", "--quiet"]
+    assert main(["ask", question, *words, "retriever.top_k=4", *flags]) == 0
+    out = capsys.readouterr().out
+    assert "\nPath\n  seed [1] " in out and out.endswith("page: page.html\ndrawing: way.svg\n")
+    assert '<figure class="path">' in Path("page.html").read_text() and Path("way.svg").is_file()
+    assert main(["ask", question, "experiment=tests/base", *flags]) == 2
+    assert "there is no path to draw" in capsys.readouterr().err
