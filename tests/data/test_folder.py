@@ -22,10 +22,10 @@ from graphcontext.store import Store, Workspace
 ROWS = [["Port", "Ships"], ["Alda", "12"], ["Brim", "7"]]
 
 
-def folder(path: Path, **more: Any) -> Folder:
+def folder(root: Path, **more: Any) -> Folder:
     settings = {"name": "mine", "questions": None, "exclude": [], "license": None, "passage_characters": 250}
     settings |= {"table_characters": 1200, "limit": None, "seed": 0, "split": "auto", "side": "test"}
-    return Folder(**settings | {"exclude_duplicates": True, "workers": 1, "plan": None, "path": str(path)} | more)
+    return Folder(**settings | {"exclude_duplicates": True, "workers": 1, "plan": None, "path": str(root)} | more)
 
 
 @pytest.fixture

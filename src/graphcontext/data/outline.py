@@ -36,7 +36,7 @@ class Section:
         """Return the tables of a number: those whose caption has it, else the n-th where that one has no caption."""
         label = label.strip().casefold()
         found = [table for table in self.tables if table.number == label]
-        if not found and label.isdigit() and 0 < int(label) <= len(self.tables):
+        if not found and label.isdecimal() and len(label) < 7 and 0 < int(label) <= len(self.tables):
             found = [table for table in [self.tables[int(label) - 1]] if not table.number]
         return found
 
@@ -74,7 +74,7 @@ class Outline:
         if section is None:
             return ()
         if kind == "page":
-            at = [section.pages[int(value)]] if value.isdigit() and int(value) in section.pages else []
+            at = [index for page, index in section.pages.items() if str(page) == value]
         elif kind == "table":
             at = [index for table in section.numbered(value) for index in table.pieces]
         else:
