@@ -92,6 +92,23 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Rank:
+    """A row's mean rank over data sets and metrics, 1 the best.
+
+    Args:
+        row: id.
+        rank: None where the row did not run in every column in which others did.
+        n: data set × metric columns it is a mean over.
+        reported: the paper's.
+    """
+
+    row: str
+    rank: float | None
+    n: int
+    reported: float | None = None
+
+
+@dataclass(frozen=True)
 class TableResult:
     """A table that is ready to be written.
 
@@ -106,6 +123,7 @@ class TableResult:
         digits: printed after the decimal point.
         footnotes: substitutions, fall-backs and counts, numbered from 1 when printed.
         baseline: row that the others are tested against.
+        ranks: mean rank of each row that takes part, in the order of the rows; empty where the table has none.
     """
 
     table: str
@@ -120,6 +138,7 @@ class TableResult:
     digits: int = 3
     footnotes: tuple[str, ...] = ()
     baseline: str | None = None
+    ranks: tuple[Rank, ...] = ()
     _places: dict[tuple[str, str, str], Cell] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -33,6 +33,7 @@ def to_tex(result: TableResult) -> str:
     """
     notes = text.Notes(result)
     tabulars = [_tabular(result, column, notes) for column in result.columns]
+    ranks = ["\\medskip\n" + _ranks(result)] if result.ranks else []
     used = {cell.status for cell in result.cells}
     marks = [f"{mark}: {status}" for status, mark in MARKS.items() if status in used]
     below = [*text.legend(result), *([f"Status, {'; '.join(marks)}."] if marks else [])]
@@ -44,6 +45,7 @@ def to_tex(result: TableResult) -> str:
         f"\\caption{{{escape_tex(result.title)} (scale: {escape_tex(result.scale)})}}",
         f"\\label{{tab:{result.table.replace('/', '-').replace('_', '-')}}}",
         "\n\\medskip\n".join(f"\\resizebox{{\\textwidth}}{{!}}{{%\n{tabular}}}" for tabular in tabulars),
+        *ranks,
         "\\par\\smallskip\\footnotesize\\raggedright",
         "\\\\\n".join([*map(escape_tex, below), *numbered]),
         "\\end{table*}",
@@ -54,6 +56,17 @@ def to_tex(result: TableResult) -> str:
 def escape_tex(words: str) -> str:
     """Return ``words`` with every character that LaTeX would read as a command escaped, on one line."""
     return "".join(ESCAPES.get(character, character) for character in " ".join(words.split()))
+
+
+def _ranks(result: TableResult) -> str:
+    """Return the mean ranks as a tabular of their own, the paper's in brackets."""
+    labels = {row.id: escape_tex(row.label) for row in result.rows}
+    lines = ["\\begin{tabular}{lrr}", "\\toprule", "Mean rank & ours & paper \\\\", "\\midrule"]
+    for rank in result.ranks:
+        paper = "" if rank.reported is None else f"({text.number(rank.reported, 2)})"
+        guard = "{}" if labels[rank.row].startswith("[") else ""
+        lines.append(f"{guard}{labels[rank.row]} & {escape_tex(text.number(rank.rank, 2))} & {paper} \\\\")
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"])
 
 
 def _tabular(result: TableResult, column: Column, notes: text.Notes) -> str:

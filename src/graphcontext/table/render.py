@@ -48,6 +48,8 @@ def to_markdown(result: TableResult, sections: Sequence[str] = ()) -> str:
         for metric in result.metrics:
             if result.block(column, metric):
                 parts.append(_block(result, column, metric, notes))
+    if result.ranks:
+        parts.append(f"## Mean rank\n\n{_ranks(result)}")
     parts += sections
     if notes.lines:
         parts.append("Notes\n\n" + "\n".join(_note(i, note) for i, note in enumerate(notes.lines, 1)))
@@ -55,20 +57,25 @@ def to_markdown(result: TableResult, sections: Sequence[str] = ()) -> str:
 
 
 def to_csv(result: TableResult) -> str:
-    """Return one line per cell, numbers to six digits, after a comment line (``comment="#"`` in pandas)."""
+    """Return one line per cell, numbers to six digits, after a comment line (``comment="#"`` in pandas).
+
+    Where the table has mean ranks, each line ends with its row's.
+    """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     rows = {row.id: row for row in result.rows}
     pairs = ("ci95", "diff_ci95")
     names = [f.name for f in dataclasses.fields(Cell)]
     spread = [n for name in names for n in ((f"{name}_low", f"{name}_high") if name in pairs else (name,))]
-    writer.writerow(["group", "label", *spread])
+    ranks = {rank.row: rank.rank for rank in result.ranks}
+    writer.writerow(["group", "label", *spread, *(["mean_rank"] if ranks else [])])
     for cell in _ordered(result):
         values: list[object] = []
         for name in names:
             value = getattr(cell, name)
             values += list(value or (None, None)) if name in pairs else [value]
         row = rows[cell.row]
+        values += [ranks.get(cell.row)] if ranks else []
         writer.writerow([row.group, row.label, *(_plain(value) for value in values)])
     return f"# {text.generated_by(result)}\n{stream.getvalue()}"
 
@@ -96,6 +103,7 @@ def to_json(result: TableResult, more: Mapping[str, object] | None = None) -> st
         "columns": [dataclasses.asdict(column) for column in result.columns],
         "metrics": [dataclasses.asdict(metric) for metric in result.metrics],
         "footnotes": list(result.footnotes),
+        **({"ranks": [dataclasses.asdict(rank) for rank in result.ranks]} if result.ranks else {}),
         **(more or {}),
     }
     fields = ",\n ".join(f"{dump(key)}: {dump(value)}" for key, value in head.items())
@@ -156,6 +164,14 @@ def _aligned(lines: Sequence[Sequence[str]], sides: Sequence[str]) -> list[str]:
     rule = [":" + "-" * (w - 1) if s == "<" else "-" * (w - 1) + ":" for w, s in zip(widths, sides)]
     shown = [lines[0], rule, *lines[1:]]
     return ["| " + " | ".join(f"{v:{s}{w}}" for v, s, w in zip(line, sides, widths)) + " |" for line in shown]
+
+
+def _ranks(result: TableResult) -> str:
+    """Return the mean ranks as a Markdown table, the paper's beside ours where it has any."""
+    labels = {row.id: escape_markdown(row.label) for row in result.rows}
+    shown = [[labels[r.row], text.number(r.rank, 2), text.number(r.reported, 2)] for r in result.ranks]
+    kept = 3 if any(r.reported is not None for r in result.ranks) else 2
+    return markdown_table(("row", "ours", "paper")[:kept], [line[:kept] for line in shown])
 
 
 def _block(result: TableResult, column: Column, metric: Measure, notes: text.Notes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from graphcontext.table.compare import Circumstances, Place, RowScores, Toleranc
 from graphcontext.table.compute import compute
 from graphcontext.table.expand import Request
 from graphcontext.table.lines import Line, Lines
+from graphcontext.table.mean_rank import rank_rows
 from graphcontext.table.notes import footnotes
 from graphcontext.table.spec import Row as SpecRow
 from graphcontext.table.spec import Spec
@@ -42,7 +44,7 @@ def result_of(lines: Lines) -> TableResult:
     ]
     tolerance = Tolerance(**{**spec.tolerance, "digits": spec.digits, "unit": spec.unit})
     labels = spec.datasets
-    return TableResult(
+    result = TableResult(
         table=spec.name,
         title=spec.title,
         scale=lines.scale,
@@ -56,6 +58,8 @@ def result_of(lines: Lines) -> TableResult:
         footnotes=tuple(footnotes(lines)),
         baseline=wish.baseline,
     )
+    ranks, said = rank_rows(spec, result)
+    return replace(result, ranks=ranks, footnotes=(*result.footnotes, *said))
 
 
 def place(spec: Spec, column: expand.Column, row: SpecRow, metric: str, line: Line | None) -> Place:
@@ -67,7 +71,7 @@ def place(spec: Spec, column: expand.Column, row: SpecRow, metric: str, line: Li
     if reason is not None or line is None or line.run is None:
         return Place(row.name, column.dataset, metric, reported, Circumstances(not_run=reason or "not run yet"))
     scores = line.run.scores()
-    ids = tuple(scores)
+    ids = tuple(item for item, row in scores.items() if metric in row)  # of a further column not every item
     values = np.array([scores[i][metric] for i in ids])
     found = circumstances(spec, column, line, metric)
     return Place(row.name, column.dataset, metric, reported, found, RowScores(ids, values), line.run.path.name)

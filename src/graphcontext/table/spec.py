@@ -9,12 +9,13 @@ from typing import Any
 
 from graphcontext.conf_tree import conf_dirs, options
 from graphcontext.errors import InputError, did_you_mean
+from graphcontext.evaluate.columns import option_of
 from graphcontext.table.cells import UNITS
 
 KINDS = ("untrained", "supervised")
 # each kind of table is a module of this package
 TABLE_KINDS = (
-    *("scores", "sweep", "histogram", "ratings"),
+    *("scores", "sweep", "curves", "histogram", "ratings"),
     *("retrieved", "examples", "context", "prompts", "settings", "card"),
 )
 
@@ -31,6 +32,7 @@ class Row:
     overrides: tuple[str, ...] = ()
     not_run: str | None = None
     reported: dict[str, dict[str, float]] = field(default_factory=dict)
+    rank: float | None = None  # the paper's mean rank
 
 
 @dataclass(frozen=True)
@@ -40,18 +42,19 @@ class Spec:
     Args:
         name: ``gcg/t3``.
         datasets: dataset option → the paper's column label.
-        metrics: metric → the paper's label.
+        metrics: metric, or a further column of one (``em_answered``, ``recall@5``) → the paper's label.
         missing_metrics: metric → why no cell of it can run.
         unit: the paper's: ``fraction``, ``percent``, ``count``, or ``mixed`` where each metric has its own.
         digits: printed after the decimal point.
         tolerance: ``close``, on the paper's scale.
         baseline: row that the others are tested against.
         paper_choices: group → what the paper's rows use.
-        kind: a module of this package: ``scores``, ``sweep``, ``histogram``, ``examples``, ``retrieved``, ``context``,
-            ``prompts``, ``settings``, ``ratings``, or ``card`` for data set statistics.
+        kind: a module of this package: ``scores``, ``sweep``, ``curves``, ``histogram``, ``examples``, ``retrieved``,
+            ``context``, ``prompts``, ``settings``, ``ratings``, or ``card`` for data set statistics.
         view: what that kind shows; its module says which keys.
         whole: metrics of retrieval that are scored on all questions, although answers are given to some of them
             (``dataset.limit``, ``budget.hours``); rows that ask an LLM to retrieve are scored on those.
+        rank: metrics of which each row's mean rank is shown.
     """
 
     name: str
@@ -71,6 +74,7 @@ class Spec:
     kind: str = "scores"
     view: dict[str, Any] = field(default_factory=dict)
     whole: tuple[str, ...] = ()
+    rank: tuple[str, ...] = ()
 
     @property
     def other_metrics(self) -> tuple[str, ...]:
@@ -124,12 +128,15 @@ def load_spec(name: str, config_dir: str | None = None) -> Spec:
 def _check_spec(spec: Spec, where: str, config_dir: str | None) -> None:
     """Check the names in a table's YAML against each other and against the config groups."""
     names = [row.name for row in spec.rows]
+    metrics = [*options("metric", config_dir), *spec.other_metrics]
+    metrics += [m for m in spec.metrics if option_of(m, metrics)]
     allowed: list[tuple[str, str, Any]] = [
         *((f"{where}, row {row.name}: kind", row.kind, KINDS) for row in spec.rows),
         *((f"{where}: dataset", d, options("dataset", config_dir)) for d in spec.datasets),
-        *((f"{where}: metric", m, [*options("metric", config_dir), *spec.other_metrics]) for m in spec.metrics),
+        *((f"{where}: metric", m, metrics) for m in spec.metrics),
         *((f"{where}: tolerance", key, ("close",)) for key in spec.tolerance),
         *((f"{where}: whole", m, spec.metrics) for m in spec.whole),
+        *((f"{where}: rank", m, spec.metrics) for m in spec.rank),
         (f"{where}: unit", spec.unit, UNITS),
         (f"{where}: kind", spec.kind, TABLE_KINDS),
     ]

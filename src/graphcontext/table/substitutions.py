@@ -7,6 +7,7 @@ from typing import Any
 
 from graphcontext.component import components, fingerprint, locate, needs_graph
 from graphcontext.config import Composed
+from graphcontext.evaluate.columns import option_of
 
 # groups whose options are models, data sets and extractors: another one than the paper's stands in for it
 STANDING_IN = (
@@ -27,7 +28,7 @@ def relevant(config: dict[str, Any], group: str, metric: str | None = None) -> b
     if group == "dataset":
         return True
     node = chosen(config, group)
-    parts = [m for name, m in config["metric"].items() if metric in (None, name)]
+    parts = list(_metrics(config, metric).values())
     if group == "bertscore":  # values of a metric, not a component of it
         return bool(node) and any(node.items() <= part.items() for part in parts)
     parts += [config[k] for k in ("retriever", "enhancer", "generator")]
@@ -84,8 +85,14 @@ def _results(config: dict[str, Any], metric: str | None, scored: bool) -> list[A
         frozenset() if scored else getattr(cls, "selection", frozenset())
     )
     dataset = {k: v for k, v in config["dataset"].items() if k not in left_out}
-    metrics = {name: node for name, node in config["metric"].items() if metric in (None, name)}
+    metrics = _metrics(config, metric)
     return [dataset, *(fingerprint(node, absent=True) for node in (metrics, *(config[stage] for stage in stages)))]
+
+
+def _metrics(config: dict[str, Any], metric: str | None) -> dict[str, Any]:
+    """Return a config's metrics, of a given one or of a further column of it (``acc_answered``) that one alone."""
+    option = metric and option_of(metric, config["metric"])
+    return {name: node for name, node in config["metric"].items() if metric is None or name == option}
 
 
 def substitutions(cells: Iterable[tuple[str, dict[str, tuple[str, str]]]]) -> list[str]:
