@@ -71,7 +71,7 @@ def compose(
             null, nor a folder, nor a training experiment.
     """
     from graphcontext.data.splits import check_side
-    from graphcontext.train.trained import bind_adapters
+    from graphcontext.train.trained import bind_trained
 
     typed = parse(overrides, config_dir)
     celled = parse(cell, config_dir)
@@ -101,7 +101,7 @@ def compose(
     for name in STAGES:
         if not isinstance(resolved.get(name), dict) or "_target_" not in resolved[name]:
             raise InputError(f"{name}={choices.get(name)}: its YAML names no class (_target_: package.module.Class)")
-    bind_adapters(resolved, choices, [celled, typed], config_dir)
+    bind_trained(resolved, choices, [celled, typed], config_dir)
     return Composed(resolved, choices, wanted, (*cell, *overrides), tuple(skipped))
 
 
@@ -109,8 +109,9 @@ def _check_run(chosen: dict[str, str], keys: list[str], config_dir: str | None) 
     """Refuse what belongs to ``train`` alone."""
     experiment = chosen.get("experiment")
     if experiment and trains(experiment, config_dir):
-        mend = f"graphcontext train experiment={experiment}; then llm.adapter={experiment} in a run"
-        raise InputError(f"experiment={experiment} trains an adapter: {mend}")
+        taken = f"llm.adapter={experiment} (an encoder: encoder.weights={experiment})"
+        mend = f"graphcontext train experiment={experiment}; then {taken} in a run"
+        raise InputError(f"experiment={experiment} trains: {mend}")
     for key in (*chosen, *keys):
         if key.partition(".")[0] in TRAIN_GROUPS:
             mend = "graphcontext train … makes an adapter, a run takes it: llm.adapter=PATH or a training experiment"

@@ -96,10 +96,11 @@ def _models(composed: Composed) -> Iterable[Line]:
     for name in unnamed_models(composed.config):
         yield Line(False, f"model of {name}: none is public", "train one, and name its folder (generator.model=FOLDER)")
     for adapter in missing_adapters(composed.config):
-        mend = "llm.adapter=FOLDER, a training experiment, or null: the base model"
+        mend = "llm.adapter= or encoder.weights= takes a folder, a training experiment, or null"
         yield Line(False, f"adapter {adapter}: no such folder", mend)
     for training in untrained(composed.config):
-        yield Line(False, f"adapter {training.experiment}: not trained yet", f"{training.command}; table does it too")
+        what = f"{training.what} {training.experiment}: not trained yet"
+        yield Line(False, what, f"{training.command}; table does it too")
 
 
 def _servers(composed: Composed) -> Iterable[Line]:

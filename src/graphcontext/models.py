@@ -155,6 +155,42 @@ def identity(model: str, revision: str | None = None) -> dict[str, str]:
     return {"model": model, "weights": snapshot.name if snapshot else f"unresolved:{revision}"}
 
 
+def trained_folder(folder: str) -> Path:
+    """Return the folder of a trained encoder.
+
+    Raises:
+        MissingWeightsError: there is none.
+        InputError: it lacks a file.
+    """
+    path = Path(os.path.expanduser(folder))
+    if not path.is_dir():
+        raise MissingWeightsError(f"encoder.weights={folder}: no such folder")
+    verify_folder(path)
+    return path
+
+
+def trained_identity(folder: str) -> str:
+    """Return the hash of a trained encoder: of what is read from its folder, not of curves and manifests beside it.
+
+    A folder that is not here is named by its path.
+    """
+    path = Path(os.path.expanduser(folder))
+    if not path.is_dir():
+        return f"unresolved:{folder}"
+    steps = _steps(path / "modules.json") if (path / "modules.json").is_file() else {}
+    names = ["modules.json", *(f"{step}/config.json" for step in steps.values() if step)]
+    inside = path / steps.get("Transformer", "")
+    files = [path / name for name in names]
+    files += [inside / name for name in ("config.json", "sentence_bert_config.json", *WEIGHTS)]
+    files += [inside / name for name in dict.fromkeys(n for names in TOKENIZERS for n in names)]
+    files += sorted(inside.glob("model-*.safetensors"))
+    digest = hashlib.sha256()
+    for file in dict.fromkeys(files):
+        if file.is_file():
+            digest.update(str(file.relative_to(path)).encode() + b"\0" + hash_file(file).encode())
+    return digest.hexdigest()
+
+
 def adapter_identity(adapter: str) -> str:
     """Return the hash of a trained folder: of an adapter's config and weights, or of a whole model's.
 

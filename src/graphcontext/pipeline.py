@@ -65,10 +65,26 @@ class Data:
 
 
 def corpus_key(config: dict[str, Any]) -> str:
-    """Return the key of a config's data set alone, whatever else it needs."""
+    """Return the key of a config's data set alone, whatever else it needs.
+
+    Which questions are scored is no part of it, unless the class says that it builds the corpora of those alone
+    (``selects_first(config)``): thousands of questions may have a corpus of their own.
+    """
+    dataset = config["dataset"]
+    cls = locate(dataset["_target_"], "dataset")
+    whole = ["corpus", fingerprint(dataset, getattr(cls, "selection", frozenset()))]
+    first = hasattr(cls, "selects_first") and cls.selects_first(dataset) and _selected(config)["limit"] is not None
+    return digest([*whole, _selected(config)] if first else whole)
+
+
+def _selected(config: dict[str, Any]) -> dict[str, Any]:
+    """Return what of a config chooses the scored questions."""
     dataset = config["dataset"]
     selection = getattr(locate(dataset["_target_"], "dataset"), "selection", frozenset())
-    return digest(["corpus", fingerprint(dataset, selection)])
+    selected = {k: dataset.get(k) for k in sorted(selection)}
+    if selected.get("limit") is None:  # without a limit every question is scored, whatever the seed
+        selected.pop("seed", None)
+    return selected
 
 
 def keys(config: dict[str, Any], asked: str | None = None) -> Keys:
@@ -78,18 +94,13 @@ def keys(config: dict[str, Any], asked: str | None = None) -> Keys:
         config: a resolved config.
         asked: a question of the user's own instead of the data set's.
     """
-    dataset = config["dataset"]
-    selection = getattr(locate(dataset["_target_"], "dataset"), "selection", frozenset())
 
     def key(stage: str, node: dict[str, Any], *inputs: str | None) -> str:
         seeds = [config["seed"], config["sample_index"]] if draws(node) else None
         return digest([stage, fingerprint(node), seeds, *inputs])
 
     corpus = corpus_key(config)
-    selected = {k: dataset.get(k) for k in sorted(selection)}
-    if selected.get("limit") is None:  # without a limit every question is scored, whatever the seed
-        selected.pop("seed", None)
-    questions = digest(["questions", corpus, selected] if asked is None else ["asked", corpus, asked])
+    questions = digest(["questions", corpus, _selected(config)] if asked is None else ["asked", corpus, asked])
     graph = key("graph", config["graph"], corpus) if needs_graph(config["retriever"]) else None
     ranking = key("ranking", config["retriever"], questions, graph)
     context = key("context", {"enhancer": config["enhancer"], "packing": config["packing"]}, ranking)
@@ -136,8 +147,13 @@ class Pipeline:
 
         def make(artefact: Artefact) -> dict[str, Any]:
             loaded = self.parts["dataset"].load()
+            lines: dict[int, str] = {}  # by passage: corpora of single questions share most of them
             for corpus_id, corpus in loaded.corpora.items():
-                write_atomic(artefact.path / f"corpus-{corpus_id}.jsonl", jsonl(corpus.passages))
+                for passage in corpus.passages:
+                    if id(passage) not in lines:
+                        lines[id(passage)] = jsonl([passage])
+                content = "".join(lines[id(passage)] for passage in corpus.passages)
+                write_atomic(artefact.path / f"corpus-{corpus_id}.jsonl", content)
             write_atomic(artefact.path / "questions.jsonl", jsonl(loaded.questions))
             write_atomic(artefact.path / "card.json", json.dumps(loaded.card, indent=1, ensure_ascii=False))
             return {"n_questions": len(loaded.questions), "n_corpora": len(loaded.corpora)}
@@ -183,7 +199,7 @@ class Pipeline:
         def read(path: Path) -> dict[str, Graph]:
             return {corpus_id: load_graph(path / f"graph-{corpus_id}.npz") for corpus_id in data.corpora}
 
-        return self.stages.run("graph", self.keys.graph, ["corpus"], make, read)
+        return self.stages.run("graph", self.keys.graph, ["corpus", *self._adapters("graph")], make, read)
 
     def rankings(self, data: Data, graphs: dict[str, Graph]) -> list[Ranking]:
         """Retrieve passages for each question."""
@@ -316,9 +332,15 @@ def _scorer(metric: Any, corpora: dict[str, Corpus]) -> Callable[..., list[dict[
 def _read_data(path: Path) -> tuple[tuple[Question, ...], dict[str, Corpus], dict[str, Any]]:
     questions = tuple(from_json(Question, row) for row in read_lines(path / "questions.jsonl"))
     corpora: dict[str, Corpus] = {}
+    known: dict[str, Passage] = {}  # corpora of single questions share most of their passages
     for file in sorted(path.glob("corpus-*.jsonl")):
         corpus_id = file.stem.removeprefix("corpus-")
-        corpora[corpus_id] = Corpus(corpus_id, tuple(from_json(Passage, row) for row in read_lines(file)))
+        passages = []
+        for line in filter(None, file.read_text(encoding="utf-8").split("\n")):
+            if line not in known:
+                known[line] = from_json(Passage, json.loads(line))
+            passages.append(known[line])
+        corpora[corpus_id] = Corpus(corpus_id, tuple(passages))
     return questions, corpora, json.loads((path / "card.json").read_text(encoding="utf-8"))
 
 

@@ -119,6 +119,7 @@ def unzip(wheel: Path, inside: str, target: Path) -> None:
 def needed_models(config: dict[str, Any]) -> list[tuple[str, str | None]]:
     """Return (model, revision) of every local model that a run of this config loads, without repeats."""
     nodes = [n for n in used(config) if n.get("model") not in (None, WORDS) and "base_url" not in n]
+    nodes = [n for n in nodes if not isinstance(n.get("weights"), str)]  # a folder takes the model's place
     return list(dict.fromkeys((str(n["model"]), n.get("revision")) for n in nodes))
 
 
@@ -154,15 +155,15 @@ def missing_gguf(config: dict[str, Any]) -> dict[str, str]:
 
 
 def missing_adapters(config: dict[str, Any]) -> list[str]:
-    """Return the adapters that this config names by a folder and that are not on this machine."""
-    adapters = [node["adapter"] for node in used(config) if isinstance(node.get("adapter"), str)]
-    return [a for a in dict.fromkeys(adapters) if not Path(os.path.expanduser(a)).is_dir()]
+    """Return the adapters and encoders that this config names by a folder and that are not on this machine."""
+    named = [node[key] for node in used(config) for key in ("adapter", "weights") if isinstance(node.get(key), str)]
+    return [name for name in dict.fromkeys(named) if not Path(os.path.expanduser(name)).is_dir()]
 
 
 def untrained(config: dict[str, Any], root: Path | str = ".") -> list[TrainedAdapter]:
     """Return the trainings whose result this config takes and the working folder ``root`` does not have yet."""
     nodes = {json.dumps(n, sort_keys=True): n for n in used(config) if n["_target_"] == TARGET}
-    found = [instantiate(node, "llm.adapter", Workspace(Store(Path(root) / "store"))) for node in nodes.values()]
+    found = [instantiate(node, "training", Workspace(Store(Path(root) / "store"))) for node in nodes.values()]
     return [adapter for adapter in found if not adapter.is_trained]
 
 
@@ -188,7 +189,8 @@ def check_ready(config: dict[str, Any], root: Path | str = ".") -> None:
     if unset:
         raise InputError(f"the environment variable {unset[0]} is not set; llm.api_key_env names it (null: no key)")
     for name in missing_adapters(config):
-        raise MissingWeightsError(f"llm.adapter={name}: no such folder; allowed: a folder, a training experiment, null")
+        key = "encoder.weights" if any(node.get("weights") == name for node in used(config)) else "llm.adapter"
+        raise MissingWeightsError(f"{key}={name}: no such folder; allowed: a folder, a training experiment, null")
     for name in unnamed_models(config):
         mend = "train them, and name their folder (generator.model=FOLDER)"
         raise MissingWeightsError(f"no weights: {name} has no public ones; {mend}")

@@ -11,7 +11,7 @@ from graphcontext.evaluate.decomposition import LABELS
 FEW = 10  # fewer equal grades may be chance
 GRAPH_FACTS = {"threshold": "", "n_edges": "edges", "n_nodes": "nodes", "mean_degree": "mean degree"}
 GRAPH_WORDS = ("threshold_rule", "linker")
-ADAPTER_FACTS = ("kind", "examples", "kept_step", "of_steps", "held_out_loss")
+ADAPTER_FACTS = ("kind", "examples", "kept_step", "of_steps", "held_out_loss", "what", "held_out_mrr")
 
 
 def describe(known: dict[str, Any], n: int) -> list[str]:
@@ -27,7 +27,7 @@ def describe(known: dict[str, Any], n: int) -> list[str]:
     if known.get("padding"):
         lines.append(f"corpora padded with documents of other questions: {known['padding']}")
     for name, trained in known.get("adapters", {}).items():
-        lines.append(f"adapter {name}: {_trained(trained)}")
+        lines.append(f"{trained.get('what', 'adapter')} {name}: {_trained(trained)}")
     fallbacks = {"cosine": 0} if known.get("graphs") else {}
     for kind, count in sorted({**fallbacks, **known["fallbacks"]}.items()):
         lines.append(f"fall-back to {kind}: {count} of {n} questions ({count / max(n, 1):.0%})")
@@ -64,6 +64,8 @@ def _trained(known: dict[str, Any]) -> str:
     if held["best"] is not None:
         n = known["examples"]["validation"]["pairs"]
         said += f", held-out loss (n={n}) {held['base']:.3f} before, {held['best']:.3f} after"
+    if known.get("held_out_mrr"):
+        said += ", MRR {base:.3f} before, {kept:.3f} after".format(**known["held_out_mrr"])
     return said
 
 
@@ -134,5 +136,7 @@ def facts(job: Any) -> dict[str, Any]:
         found["graphs"] = seen["graph"].facts["graphs"]
     adapters = {name.split(":")[1]: s.facts for name, s in seen.items() if name.startswith("adapter:")}
     if adapters:
-        found["adapters"] = {name: {key: known[key] for key in ADAPTER_FACTS} for name, known in adapters.items()}
+        found["adapters"] = {
+            name: {key: known[key] for key in ADAPTER_FACTS if key in known} for name, known in adapters.items()
+        }
     return found

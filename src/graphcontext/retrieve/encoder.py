@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from graphcontext import models
+from graphcontext.component import fingerprint
 from graphcontext.errors import InputError, RunError, did_you_mean
 from graphcontext.retrieve.encoder_model import DTYPES, POOLINGS, EncoderModel, load
 
@@ -31,6 +32,8 @@ class SentenceEncoder:
         model: embedded name (``minilm``), folder in sentence-transformers or plain transformers form, or
             hub name.
         revision: hub commit; null means the one that ``prepare`` fetched, recorded by its hash.
+        weights: folder of a trained encoder that takes the model's place, a training (``encoder.weights=EXPERIMENT``),
+            or null for the model itself.
         pooling: ``mean`` over tokens, ``cls`` for the first, or ``auto``: what the model's folder says.
         max_length: tokens a text is cut to; null means what the model's folder says.
         query_prefix: put before a question, such as bge's instruction; the paper embeds both sides alike:
@@ -40,14 +43,17 @@ class SentenceEncoder:
         dtype: ``float32``, ``bfloat16`` or ``float16`` weights; the embeddings are float32.
         batch_size: texts per forward pass (execution).
         device: ``auto``, ``cpu`` or ``cuda`` (execution).
+        plan: figures for planning a training where the model is not on this machine (execution).
 
     Raises:
         InputError: a value that is not allowed, a folder that lacks a file or pools in another way.
-        MissingWeightsError: the model is not on this machine.
+        MissingWeightsError: the model is not on this machine, or not trained yet.
     """
 
     version: ClassVar[int] = 1
-    execution: ClassVar[frozenset[str]] = frozenset({"batch_size", "device"})
+    execution: ClassVar[frozenset[str]] = frozenset({"batch_size", "device", "plan"})
+    neutral: ClassVar[dict[str, Any]] = {"weights": None}
+    trainable: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -61,6 +67,8 @@ class SentenceEncoder:
         dtype: str = "float32",
         batch_size: int = 32,
         device: str = "auto",
+        weights: Any = None,
+        plan: dict[str, Any] | None = None,
     ):
         for name, value, allowed in [
             ("pooling", pooling, ("auto", *POOLINGS)),
@@ -74,7 +82,9 @@ class SentenceEncoder:
             raise InputError(
                 f"encoder.max_length={max_length}: allowed is at least 3, or null for the model's own"
             )
-        self.model, self.revision = model, revision
+        if weights is not None and not isinstance(weights, str) and not hasattr(type(weights), "folder"):
+            raise InputError(f"encoder.weights={weights!r}; allowed: a folder, a training experiment, or null")
+        self.model, self.revision, self.weights = model, revision, weights or None
         self.pooling, self.max_length = pooling, max_length
         self.prefixes = {"query": query_prefix or "", "passage": passage_prefix or ""}
         self.normalize, self.dtype = normalize, dtype
@@ -84,9 +94,14 @@ class SentenceEncoder:
         self._workspace: Workspace | None = None
 
     @classmethod
-    def identity(cls, config: dict[str, Any]) -> dict[str, str]:
-        """Return the hash of the weights, for the key of what depends on them."""
-        return models.identity(config["model"], config.get("revision"))
+    def identity(cls, config: dict[str, Any]) -> dict[str, Any]:
+        """Return the hash of the weights, for the key of what depends on them; of a training its key."""
+        facts: dict[str, Any] = dict(models.identity(config["model"], config.get("revision")))
+        trained = config.get("weights")
+        if trained:
+            is_folder = isinstance(trained, str)
+            facts["trained"] = models.trained_identity(trained) if is_folder else fingerprint(trained)
+        return facts
 
     def bind(self, workspace: Workspace) -> None:
         """Keep embeddings in the workspace's store from now on."""
@@ -140,6 +155,7 @@ class SentenceEncoder:
                 "normalize": self.normalize,
                 "dtype": self.dtype,
                 "texts": digest(prefixed),
+                **({} if self.weights is None else {"trained": models.trained_identity(str(self._folder()))}),
             }
         )
 
@@ -194,8 +210,15 @@ class SentenceEncoder:
         return vectors
 
     def _load(self) -> EncoderModel:
-        folder = models.resolve(self.model, self.revision)
-        return load(folder, self.pooling, self.max_length, self.dtype, self.device)
+        return load(self._folder(), self.pooling, self.max_length, self.dtype, self.device)
+
+    def _folder(self) -> Path:
+        """Return the folder of the model, or of what was trained from it."""
+        if self.weights is None:
+            return models.resolve(self.model, self.revision)
+        if not isinstance(self.weights, str):
+            return self.weights.folder
+        return models.trained_folder(self.weights)
 
 
 def _shards(texts: list[str]) -> Iterator[tuple[int, list[str]]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from graphcontext.whole import load_tokenizer, load_weights
 
 POOLINGS = ("mean", "cls")
 DTYPES = ("float32", "bfloat16", "float16")
-_IGNORED = ("pooler.", "position_ids")  # weights that no embedding depends on
+IGNORED_WEIGHTS = ("pooler.", "position_ids")  # no embedding depends on them
 
 _LOADED: dict[tuple[Any, ...], EncoderModel] = {}
 
@@ -64,21 +65,31 @@ class EncoderModel:
         """Return the pooled last hidden states (n_texts, dim) float32, not normalised."""
         import torch
 
-        longest = max(1, max(len(t) for t in tokens))
-        ids = torch.full((len(tokens), longest), self.tokenizer.pad_token_id or 0)
-        mask = torch.zeros((len(tokens), longest), dtype=torch.long)
-        for row, text in enumerate(tokens):
-            ids[row, : len(text)] = torch.tensor(text, dtype=torch.long)
-            mask[row, : len(text)] = 1
-        ids, mask = ids.to(self.device), mask.to(self.device)
+        ids, mask = padded(tokens, self.tokenizer.pad_token_id or 0)
         with torch.inference_mode():
-            hidden = self.transformer(input_ids=ids, attention_mask=mask).last_hidden_state.float()
-            if self.pooling == "cls":
-                pooled = hidden[:, 0] * mask[:, :1]  # a text without any token has the zero vector
-            else:
-                shown = mask.unsqueeze(-1).to(hidden.dtype)
-                pooled = (hidden * shown).sum(dim=1) / shown.sum(dim=1).clamp(min=1)
-        return pooled.cpu().numpy()
+            return pooled(self.transformer, ids.to(self.device), mask.to(self.device), self.pooling).cpu().numpy()
+
+
+def padded(tokens: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:
+    """Return token ids and mask (n_texts, longest) of texts."""
+    import torch
+
+    longest = max(1, max(len(t) for t in tokens))
+    ids = torch.full((len(tokens), longest), pad)
+    mask = torch.zeros((len(tokens), longest), dtype=torch.long)
+    for row, text in enumerate(tokens):
+        ids[row, : len(text)] = torch.tensor(text, dtype=torch.long)
+        mask[row, : len(text)] = 1
+    return ids, mask
+
+
+def pooled(transformer: Any, ids: Any, mask: Any, pooling: str) -> Any:
+    """Return the pooled last hidden states (n_texts, dim) float32, with their gradient where there is one."""
+    hidden = transformer(input_ids=ids, attention_mask=mask).last_hidden_state.float()
+    if pooling == "cls":
+        return hidden[:, 0] * mask[:, :1]  # a text without any token has the zero vector
+    shown = mask.unsqueeze(-1).to(hidden.dtype)
+    return (hidden * shown).sum(dim=1) / shown.sum(dim=1).clamp(min=1)
 
 
 def load(folder: Path, pooling: str, max_length: int | None, dtype: str, device: str) -> EncoderModel:
@@ -127,20 +138,24 @@ def _load(folder: Path, pooling: str, max_length: int | None, dtype: str, device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     tokenizer = load_tokenizer(layout.transformer)
-    transformer = load_weights("AutoModel", layout.transformer, _IGNORED, dtype=getattr(torch, dtype))
-    limit = getattr(transformer.config, "max_position_embeddings", None) or tokenizer.model_max_length
-    if transformer.config.model_type in ("roberta", "xlm-roberta", "mpnet"):
-        limit -= 2  # their positions start after the padding index
-    length = min(max_length or layout.max_length or limit, limit)
+    transformer = load_weights("AutoModel", layout.transformer, IGNORED_WEIGHTS, dtype=getattr(torch, dtype))
     return EncoderModel(
         tokenizer,
         transformer.eval().to(device),
         layout.pooling if pooling == "auto" else pooling,
-        length,
+        length_of(layout, transformer.config, tokenizer, max_length),
         layout.lower_case,
         device,
         transformer.config.hidden_size,
     )
+
+
+def length_of(layout: Layout, config: Any, tokenizer: Any, asked: int | None) -> int:
+    """Return the tokens that a text is cut to: what is asked for, else what the folder says, within its positions."""
+    limit = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
+    if config.model_type in ("roberta", "xlm-roberta", "mpnet"):
+        limit -= 2  # their positions start after the padding index
+    return min(asked or layout.max_length or limit, limit)
 
 
 def _declared_pooling(path: Path) -> str:

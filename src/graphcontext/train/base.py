@@ -13,9 +13,12 @@ from graphcontext.generate.adapters import template_digest
 from graphcontext.generate.causal_model import CausalModel
 from graphcontext.generate.seq2seq_model import Seq2SeqModel
 from graphcontext.train import examples
+from graphcontext.train.batches import Collate
+from graphcontext.train.counts import counted
+from graphcontext.train.outline import Counts
 from graphcontext.train.settings import TrainerSettings
 from graphcontext.train.strategy import device_of, precision_of
-from graphcontext.whole import load_config
+from graphcontext.whole import load_config, load_weights
 
 
 class Base:
@@ -29,6 +32,8 @@ class Base:
     Raises:
         InputError: no such GPU, or a model that is not whole. Of it only the tokenizer is loaded yet.
     """
+
+    what, unit = "adapter", "a token"
 
     def __init__(self, node: dict[str, Any], adapter: Any, settings: TrainerSettings) -> None:
         self.node, self.adapter, self.settings = node, adapter, settings
@@ -83,12 +88,21 @@ class Base:
             return examples.seq2seq(found, self.model, most)
         return examples.causal(found, self.model, self.node.get("system_role", True), most, settings.loss_on)
 
-    def module(self, settings: TrainerSettings, *arguments: Any) -> Any:
+    def counts(self, sides: dict[str, examples.Examples]) -> Counts:
+        """Return the counts of examples that are made, for the plan; there is one or more on the training side."""
+        return counted(sides["train"], sides["validation"], self.is_seq2seq)
+
+    def module(self, settings: TrainerSettings, course: Any, sides: dict[str, Any], seed: int, start: int) -> Any:
         """Return the Lightning module of this kind of model."""
         from graphcontext.train.tuning import CausalTuning, Seq2SeqTuning
 
         cls = Seq2SeqTuning if self.is_seq2seq else CausalTuning
-        return cls(self.load, settings, *arguments)
+        return cls(self.load, settings, course, sides["train"].examples, seed, start)
+
+    @property
+    def collate(self) -> Collate:
+        """What pads examples to a batch."""
+        return Collate(self.pad)
 
     def load(self) -> Any:
         """Load the weights and return the model with what is trained of it."""
@@ -100,6 +114,17 @@ class Base:
                 network.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
                 network.enable_input_require_grads()
         return network.train()
+
+    def plain(self) -> Any:
+        """Return the untrained model in float32."""
+        import torch
+
+        kind = "AutoModelForSeq2SeqLM" if self.is_seq2seq else "AutoModelForCausalLM"
+        return load_weights(kind, self.folder, dtype=torch.float32)
+
+    def write_beside(self, folder: Path) -> None:
+        """Write what makes a folder with all weights a model: its tokenizer."""
+        self.model.tokenizer.save_pretrained(str(folder))
 
     def facts(self) -> dict[str, Any]:
         """Return what names the base in the manifest of an adapter."""

@@ -12,6 +12,7 @@ from graphcontext.train.examples import IGNORED, Examples
 from graphcontext.train.outline import Counts
 
 TAIL = 3  # the longest example by the mean one, where nothing was counted: assumed
+GOLDS = 2  # gold passages of a question: assumed
 
 
 def counts_of(config: Mapping[str, Any], root: Path | str = ".") -> Counts:
@@ -43,6 +44,8 @@ def counts_of(config: Mapping[str, Any], root: Path | str = ".") -> Counts:
         blocks = max(1, math.ceil(tokens / most))
         return Counts(blocks, max(1, blocks // 9), 0.0, float(min(most, tokens)), most, most, said)
     passage = found.tokens_per_question + found.tokens_per_answer
+    if trainer["data"] == "bi_encoder":
+        return _contrasts(config, found.n_questions, held_out, (found.tokens_per_question, passage), said)
     shown, target = plan.context_tokens(side, found), found.tokens_per_answer
     if trainer["data"] == "evidence":  # a gold passage leads to the next
         shown = target = passage
@@ -52,6 +55,18 @@ def counts_of(config: Mapping[str, Any], root: Path | str = ".") -> Counts:
     if said and plan.card(dict(side), Path(root)) is None:
         said += f", the longest taken for {TAIL} times the mean"
     return Counts(found.n_questions, held_out, prompt, answer, longest, learnt, said)
+
+
+def _contrasts(
+    config: Mapping[str, Any], n_questions: int, held_out: int, lengths: tuple[float, float], said: str
+) -> Counts:
+    """Return the counts of a bi-encoder's examples, by the mean tokens of a question and of a passage."""
+    loss = config["bi_encoder"]
+    question, passage = min(lengths[0], loss["question_tokens"]), min(lengths[1], loss["passage_tokens"])
+    hops = loss["hops"]
+    tokens = hops * (question + passage) + hops * (hops - 1) / 2 * passage + loss["negatives"] * passage
+    each = GOLDS if hops == 1 else 1
+    return Counts(each * n_questions, each * held_out, tokens, 0.0, math.ceil(TAIL * tokens), 0, said)
 
 
 def counted(train: Examples, held_out: Examples, separate: bool = False) -> Counts:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytorch_lightning as pl
 from torch.utils.data import DataLoader
 
-from graphcontext.train.batches import Collate, Course, Deal, Learnt, RankBatches, held_out_batches
+from graphcontext.train.batches import Course, Deal, Learnt, RankBatches, held_out_batches
 from graphcontext.train.examples import Examples
 from graphcontext.train.settings import TrainerSettings
 from graphcontext.train.strategy import rank
@@ -20,13 +21,20 @@ class PairsData(pl.LightningDataModule):
         train, held_out: examples of both sides.
         course: all optimiser steps.
         settings: of the training.
-        pad: id of the padding token.
+        collate: makes a batch of (example, whether it is learnt from).
     """
 
-    def __init__(self, train: Examples, held_out: Examples, course: Course, settings: TrainerSettings, pad: int):
+    def __init__(
+        self,
+        train: Examples,
+        held_out: Examples,
+        course: Course,
+        settings: TrainerSettings,
+        collate: Callable[..., Any],
+    ):
         super().__init__()
         self.train, self.held_out, self.course, self.settings = train.examples, held_out.examples, course, settings
-        self.start, self.collate = 0, Collate(pad)
+        self.start, self.collate = 0, collate
 
     @property
     def deal(self) -> Deal:

@@ -21,8 +21,8 @@ from graphcontext.train.batches import Deal
 from graphcontext.train.checkpoint import Position
 from graphcontext.train.checkpoint import read as read_checkpoint
 from graphcontext.train.cost import refuse
-from graphcontext.train.counts import counted
 from graphcontext.train.data_module import PairsData
+from graphcontext.train.encoder_base import EncoderBase
 from graphcontext.train.pairs import made_from, read_pairs, read_texts
 from graphcontext.train.report import Bar, Wandb
 from graphcontext.train.result import write_result
@@ -63,7 +63,10 @@ class Trained:
         held = self.facts.get("held_out_loss") or {}
         n = self.facts["examples"]["validation"]["pairs"]
         found = "".join(f", {name} {value:.4f}" for name, value in held.items() if value is not None)
-        shown = [*self.said, f"held-out loss over {n} examples{found} (nats a token)" if found else "no held-out pairs"]
+        unit = "an example" if self.facts.get("what") == "encoder" else "a token"
+        shown = [*self.said, f"held-out loss over {n} examples{found} (nats {unit})" if found else "no held-out pairs"]
+        if ranked := self.facts.get("held_out_mrr"):
+            shown.append("held-out MRR, base {base:.4f}, kept {kept:.4f}".format(**ranked))
         if None not in (held.get("base"), held.get("best")) and held["best"] >= held["base"]:
             shown.append("the held-out loss never fell below the base model's")
         return shown
@@ -114,11 +117,11 @@ def _train(
     inputs = made_from(stages)
     if artefact.is_current(inputs) and damaged(artefact) is None:
         return finished(artefact)
-    base = Base(keys.base(config), adapter, settings)
+    base = base_of(config, settings, adapter)
     sides = {side: base.encode(found, settings) for side, found in read.items()}
     if not sides["train"].examples:
         raise InputError(f"nothing to train on: {sides['train'].described('train')}")
-    refuse(config, counted(sides["train"], sides["validation"], base.is_seq2seq))
+    refuse(config, base.counts(sides))
     said = [found.described(side) for side, found in sides.items()]
     if rank() == 0:
         artefact.begin(inputs)
@@ -128,6 +131,13 @@ def _train(
     if rank() == 0:
         artefact.finish(facts, inputs)
     return Trained(artefact.path, facts, 0, tuple(said) if quiet else ())  # said before, where progress is shown
+
+
+def base_of(config: dict[str, Any], settings: TrainerSettings, adapter: Any) -> Any:
+    """Return the model that a training starts from: one that writes, or an encoder."""
+    if settings.data == "bi_encoder":
+        return EncoderBase(keys.base(config), adapter, settings, instantiate(config["bi_encoder"], "bi_encoder"))
+    return Base(keys.base(config), adapter, settings)
 
 
 def finished(artefact: Artefact) -> Trained:
@@ -154,14 +164,14 @@ def fit(training: Training, quiet: bool, said: list[str]) -> dict[str, Any]:
     if not quiet:
         for line in [*said, *_how(training, position)]:
             print(line, file=sys.stderr)
-    module = base.module(settings, course, sides["train"].examples, training.config["seed"], position.step)
-    data = PairsData(sides["train"], sides["validation"], course, settings, base.pad)
+    module = base.module(settings, course, sides, training.config["seed"], position.step)
+    data = PairsData(sides["train"], sides["validation"], course, settings, base.collate)
     data.start = position.step
     if base.kind == "none":
         module.network = base.load()
         loss, n = module.to(device_of(settings)).held_out_loss(data.held_out_loader())
         position.base = loss if n else None
-        position.rows = [{"step": 0, "epoch": 0.0, "held_out_loss": position.base, "seconds": 0.0}]
+        position.rows = [{"step": 0, "epoch": 0.0, "held_out_loss": position.base, **module.measured, "seconds": 0.0}]
     elif position.step < course.total and not is_stopped_early(settings, position):
         mode = settings.wandb if rank() == 0 else "disabled"
         key = training.folder.name
@@ -187,7 +197,7 @@ def recipe(config: dict[str, Any]) -> dict[str, Any]:
     return {
         "adapter": config["adapter"],
         "trainer": config["trainer"],
-        "base": {k: v for k, v in keys.base(config).items() if k in keys.BASE},
+        "base": keys.base_facts(config),
         "dataset": config["dataset"].get("name"),
         "seed": config["seed"],
     }

@@ -10,9 +10,11 @@ from graphcontext.errors import InputError
 from graphcontext.files import digest
 from graphcontext.pipeline import corpus_key, keys
 from graphcontext.train.trained import BASE as TAKEN
+from graphcontext.train.trained import ENCODES
 
 VERSION = 1  # raised when the same inputs give other weights
 BASE = ("_target_", *TAKEN)  # of an llm: decoding does not enter a training
+ENCODER = ("_target_", *ENCODES)
 
 
 def training_key(config: dict[str, Any]) -> str:
@@ -29,9 +31,10 @@ def training_key(config: dict[str, Any]) -> str:
         data = [corpus_key(side_of(config, "train"))]
     else:
         read = [keys(side_of(config, side)) for side in ("train", "validation")]
-        data = [known.questions if kind == "evidence" else known.context for known in read]
-        prompt = fingerprint(asker(config).get("prompt"))
-    recipe = [fingerprint(config[name]) for name in ("adapter", "trainer")]
+        data = [known.context if kind == "pairs" else known.questions for known in read]
+        prompt = None if kind == "bi_encoder" else fingerprint(asker(config).get("prompt"))
+    parts = ("adapter", "trainer", *(["bi_encoder"] if kind == "bi_encoder" else []))
+    recipe = [fingerprint(config[name]) for name in parts]
     return digest(["training", VERSION, data, prompt, recipe, base_facts(config), config["seed"]])
 
 
@@ -41,11 +44,13 @@ def asker(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def base(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the node of the model that is trained: the one that answers, or that writes evidence.
+    """Return the node of the model that is trained: the one that answers, that writes evidence, or the encoder.
 
     Raises:
         InputError: it is not a model that can be trained here.
     """
+    if config["trainer"]["data"] == "bi_encoder":
+        return _encoder(config["encoder"])
     asking = asker(config)
     node = asking.get("llm") or config["roles"]["answer"]
     if config["trainer"]["data"] == "evidence" and "llm" not in asking:
@@ -60,9 +65,23 @@ def base(config: dict[str, Any]) -> dict[str, Any]:
     return node
 
 
+def _encoder(node: dict[str, Any]) -> dict[str, Any]:
+    """Return the node of an encoder that is trained.
+
+    Raises:
+        InputError: it is no model of transformers, or is trained already.
+    """
+    if not getattr(locate(node["_target_"]), "trainable", False):
+        raise InputError(f"encoder: {node['_target_'].rpartition('.')[2]} cannot be trained here (list encoder)")
+    if node.get("weights"):
+        raise InputError(f"encoder.weights={node['weights']}: a training starts from the model; encoder.weights=null")
+    return node
+
+
 def base_facts(config: dict[str, Any]) -> dict[str, Any]:
     """Return what of the base model enters the key."""
-    return fingerprint({k: v for k, v in base(config).items() if k in BASE})
+    taken = ENCODER if config["trainer"]["data"] == "bi_encoder" else BASE
+    return fingerprint({k: v for k, v in base(config).items() if k in taken})
 
 
 def side_of(config: dict[str, Any], side: str) -> dict[str, Any]:

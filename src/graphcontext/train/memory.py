@@ -162,7 +162,7 @@ def block(shape: Shape, adapter: Adapter, place: Place, tokens: int, crossed: bo
         return sum(there[n][1] * dropped + adapter.rank * each for n in names if n in chosen)
 
     query, key, value, out, *inner, last = there
-    rms = shape.family != "bart"
+    rms = shape.family not in ("bart", "bert")
     norm = h * (4.0 if rms else each) + 4.0 * (1 if rms else 2) + (h * each if full and rms else 0.0)
     kept = 0.0
     for cross in (False, True) if crossed else (False,):

@@ -17,10 +17,11 @@ from graphcontext.train.key import side_of
 Texts = list[tuple[str, str]]
 
 
-def read_pairs(config: dict[str, Any], side: str, workspace: Workspace, stages: Stages) -> list[Pair]:
+def read_pairs(config: dict[str, Any], side: str, workspace: Workspace, stages: Stages) -> list[Any]:
     """Return the pairs of one side: the run's prompt for each question, its first gold answer as target.
 
-    With ``trainer.data=evidence`` those of an agent instead (:func:`evidence_pairs`).
+    With ``trainer.data=evidence`` those of an agent instead (:func:`evidence_pairs`), with ``bi_encoder`` questions
+    with gold passages and others (:class:`graphcontext.train.bi_encoder.BiEncoder`).
 
     Args:
         config: of the training.
@@ -33,6 +34,9 @@ def read_pairs(config: dict[str, Any], side: str, workspace: Workspace, stages: 
     """
     pipeline = Pipeline(side_of(config, side), workspace)
     pipeline.stages = stages
+    if config["trainer"]["data"] == "bi_encoder":
+        data = pipeline.data()
+        return instantiate(config["bi_encoder"], "bi_encoder").build(data.questions, data.corpora)
     if config["trainer"]["data"] == "evidence":
         return evidence_pairs(pipeline.data(), instantiate(config["agent"], "agent"))
     generator = pipeline.parts["generator"]

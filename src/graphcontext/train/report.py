@@ -18,13 +18,18 @@ from graphcontext.files import write_atomic
 
 COLUMNS = ("step", "epoch", "loss", "held_out_loss", "learning_rate", "gradient_norm", "target_tokens", "seconds")
 
+MORE = ("held_out_mrr",)  # columns of some kinds of training
+
 
 def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write one line per optimiser step: losses in nats a target token, the rate, the norm before clipping."""
+    """Write one line per optimiser step: losses in nats a target token (of an encoder: an example), the rate, the norm
+    before clipping.
+    """
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+    columns = [*COLUMNS, *(name for name in MORE if any(name in row for row in rows))]
+    writer = csv.DictWriter(stream, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _short(row.get(name)) for name in COLUMNS} for row in rows)
+    writer.writerows({name: _short(row.get(name)) for name in columns} for row in rows)
     write_atomic(path, stream.getvalue())
 
 
@@ -32,7 +37,9 @@ def _short(value: Any) -> Any:
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else value
 
 
-def plot(path: Path, rows: Sequence[dict[str, Any]], title: str, best_step: int | None = None) -> None:
+def plot(
+    path: Path, rows: Sequence[dict[str, Any]], title: str, best_step: int | None = None, unit: str = "a token"
+) -> None:
     """Draw the losses over the steps: of each global batch, their running mean, and held out.
 
     Args:
@@ -40,6 +47,7 @@ def plot(path: Path, rows: Sequence[dict[str, Any]], title: str, best_step: int 
         rows: as of :func:`write_csv`; the one of step 0 has the held-out loss of the base model alone.
         title: above it.
         best_step: the step whose weights were kept.
+        unit: what a loss is of.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -59,7 +67,7 @@ def plot(path: Path, rows: Sequence[dict[str, Any]], title: str, best_step: int 
     if best_step is not None and held:
         axes.axvline(best_step, color="#d94801", linewidth=0.8, linestyle=":", label=f"kept: step {best_step}")
     axes.set_xlabel("optimiser step")
-    axes.set_ylabel("loss (nats a token)")
+    axes.set_ylabel(f"loss (nats {unit})")
     axes.set_title(title, fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     if trained or held:

@@ -14,11 +14,11 @@ from graphcontext.files import digest, write_atomic
 from graphcontext.manifest import provenance
 from graphcontext.train.base import Base
 from graphcontext.train.checkpoint import Position
+from graphcontext.train.key import asker
 from graphcontext.train.report import plot, write_csv
 from graphcontext.train.steps import Seats, final_state
 from graphcontext.train.strategy import precision_of, rank
 from graphcontext.train.training import Training
-from graphcontext.whole import load_weights
 
 
 def write_result(training: Training, module: Any, position: Position) -> dict[str, Any]:
@@ -31,6 +31,7 @@ def write_result(training: Training, module: Any, position: Position) -> dict[st
         "of_steps": training.course.total,
         "kept_step": position.best_step if of_best else position.step,
         "held_out_loss": {"base": position.base, "best": position.best},
+        **({"held_out_mrr": ranked} if (ranked := _mrr(position, of_best)) else {}),
         "examples": {side: found.facts() for side, found in training.sides.items()},
         "precision": precision_of(settings)[0],
         "ranks": settings.world,
@@ -47,11 +48,18 @@ def write_result(training: Training, module: Any, position: Position) -> dict[st
                 write_adapter(base, module, weights, training.folder)
         write_csv(seats.csv, position.rows)
         title = f"{base.kind} on {base.name}, {facts['examples']['train']['pairs']} examples"
-        plot(training.folder / "loss.png", position.rows, title, facts["kept_step"])
+        plot(training.folder / "loss.png", position.rows, title, facts["kept_step"], base.unit)
         write_atomic(training.folder / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
-        about = {**facts, "prompt": digest(config["generator"].get("prompt")), **provenance()}
+        asked = {} if base.what == "encoder" else {"prompt": digest(asker(config).get("prompt"))}
+        about = {**facts, **asked, **provenance()}
         write_atomic(training.folder / "manifest.json", json.dumps(about, indent=1, ensure_ascii=False))
     return facts
+
+
+def _mrr(position: Position, of_best: bool) -> dict[str, float] | None:
+    """Return the mean reciprocal rank on held-out questions of the base and of the kept weights, where it was taken."""
+    found = {row["step"]: row["held_out_mrr"] for row in position.rows if row.get("held_out_mrr") is not None}
+    return {"base": found[0], "kept": found[position.best_step if of_best else max(found)]} if found else None
 
 
 def final_weights(seats: Seats, keep: str, position: Position) -> dict[str, Any]:
@@ -82,10 +90,9 @@ def write_adapter(base: Base, module: Any, weights: dict[str, Any], folder: Path
 
 def write_model(base: Base, weights: dict[str, Any], folder: Path) -> None:
     """Write a model folder that transformers reads: all weights, config, tokenizer."""
-    kind = "AutoModelForSeq2SeqLM" if base.is_seq2seq else "AutoModelForCausalLM"
-    network = load_weights(kind, base.folder, dtype=torch.float32)  # another one: that of the training may be sharded
+    network = base.plain()  # another one: that of the training may be sharded
     with torch.no_grad():
         for name, weight in network.named_parameters():
             weight.copy_(weights[name])
     network.save_pretrained(str(folder))
-    base.model.tokenizer.save_pretrained(str(folder))
+    base.write_beside(folder)

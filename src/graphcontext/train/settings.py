@@ -8,7 +8,7 @@ from typing import ClassVar
 from graphcontext.errors import InputError, did_you_mean
 
 WORDS = {
-    "data": ("pairs", "evidence", "text"),
+    "data": ("pairs", "evidence", "text", "bi_encoder"),
     "loss_on": ("answer", "all"),
     "schedule": ("cosine", "linear", "constant"),
     "keep": ("best", "last"),
@@ -28,7 +28,8 @@ class TrainerSettings:
 
     Args:
         data: ``pairs`` (question, context, answer), ``evidence`` (question, gold passages so far, the next one: for an
-            agent of a traversal) or ``text`` (passages, packed).
+            agent of a traversal), ``text`` (passages, packed) or ``bi_encoder`` (question, gold passages, others: for
+            an encoder, as :class:`graphcontext.train.bi_encoder.BiEncoder` says).
         loss_on: ``answer`` or ``all`` tokens; of ``text`` always all.
         epochs: passes over the training data, above 0.
         max_steps: most optimiser steps, or null.
@@ -38,7 +39,8 @@ class TrainerSettings:
         weight_decay: of AdamW, 0 and more.
         clip: largest norm of the gradient, or null.
         batch_size: pairs (blocks of ``text``) of an optimiser step, over all ranks and micro-batches.
-        max_tokens: of an example, prompt and answer together; of a source and of a target for seq2seq models.
+        max_tokens: of an example, prompt and answer together; of a source and of a target for seq2seq models; of a text
+            for encoders.
         bucket: pairs of like length share a batch.
         pairs: most training pairs, or null.
         held_out: most held-out pairs, or null.

@@ -14,8 +14,10 @@ from graphcontext import models
 from graphcontext.errors import InputError, did_you_mean
 
 FIGURES = ("layers", "hidden", "intermediate", "heads", "kv_heads", "head_dim", "vocabulary")  # of a YAML's ``plan:``
+ENCODERS = ("bert", "roberta", "xlm-roberta", "mpnet")  # sentence encoders: no logits
 UNGATED = ("gpt_neox", "phi")  # decoders without a gate in their feed-forward part
 RELATIVE_BUCKETS = 32  # of T5's attention bias
+POSITIONS = {"bart": 1026, "bert": 515}  # rows of learnt positions; of RoBERTa with its one type of tokens
 
 
 class UnknownShape(InputError):
@@ -27,8 +29,8 @@ class Shape:
     """Sizes of an architecture.
 
     Args:
-        family: ``llama`` (decoder; RMS norms), ``t5`` or ``bart`` (encoder and decoder).
-        layers: of the decoder.
+        family: ``llama`` (decoder; RMS norms), ``t5`` or ``bart`` (encoder and decoder), or ``bert`` (encoder alone).
+        layers: of the decoder; of the encoder alone.
         encoder_layers: 0 without an encoder.
         hidden, intermediate, heads, kv_heads, head_dim, vocabulary: as usual.
         tied: the output layer shares the embedding's weights.
@@ -112,6 +114,11 @@ def from_config(config: Mapping[str, Any]) -> Shape | None:
         rows = config["max_position_embeddings"] + 2
         layers = (config["decoder_layers"], config["encoder_layers"])
         return Shape("bart", *layers, *sizes, tied, False, rows, None, stored)
+    if kind in ENCODERS:
+        width, heads = config["hidden_size"], config["num_attention_heads"]
+        sizes = (width, config["intermediate_size"], heads, heads, width // heads, vocabulary)
+        rows = config["max_position_embeddings"] + config.get("type_vocab_size", 0)
+        return Shape("bert", config["num_hidden_layers"], 0, *sizes, True, False, rows, None, stored)
     if {"hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"} <= set(config):
         width, heads = config["hidden_size"], config["num_attention_heads"]
         kv_heads = config.get("num_key_value_heads") or heads
@@ -134,13 +141,13 @@ def from_figures(node: Mapping[str, Any]) -> Shape:
         raise UnknownShape(f"{where}: what it takes to train it cannot be planned")
     sizes = {name: plan[name] for name in FIGURES}
     stated, encoder = node.get("parameters"), plan.get("encoder_layers", 0)
-    families = ("t5", "bart") if encoder else ("llama",)
+    families = ("t5", "bart") if encoder else ("bert",) if plan.get("family") == "bert" else ("llama",)
     stored = node.get("dtype", "float32")
     stored = "float32" if stored == "auto" else stored
     every = [
-        Shape(f, encoder_layers=encoder, tied=tied, gated=gated, positions=1026 * (f == "bart"), stored=stored, **sizes)
+        Shape(f, encoder_layers=encoder, tied=tied, gated=gated, positions=POSITIONS.get(f, 0), stored=stored, **sizes)
         for f in families
-        for tied in (False, True)
+        for tied in ((True,) if f == "bert" else (False, True))
         for gated in (True, False)
     ]
     if stated is None:
@@ -158,10 +165,10 @@ def linears(shape: Shape) -> dict[str, tuple[int, int, int]]:
         inner = ("wi_0", "wi_1") if shape.gated else ("wi",)
         found = {"q": (attentions, h, q), "k": (attentions, h, kv), "v": (attentions, h, kv), "o": (attentions, q, h)}
         return found | {name: (blocks, h, i) for name in inner} | {"wo": (blocks, i, h)}
-    out = "out_proj" if shape.family == "bart" else "o_proj"
+    out = "out_proj" if shape.family in ("bart", "bert") else "o_proj"
     found = {"q_proj": (attentions, h, q), "k_proj": (attentions, h, kv), "v_proj": (attentions, h, kv)}
     found[out] = (attentions, q, h)
-    if shape.family == "bart":
+    if shape.family in ("bart", "bert"):
         return found | {"fc1": (blocks, h, i), "fc2": (blocks, i, h)}
     gate = {"gate_proj": (blocks, h, i)} if shape.gated else {}
     return found | gate | {"up_proj": (blocks, h, i), "down_proj": (blocks, i, h)}
@@ -187,6 +194,9 @@ def _others(shape: Shape) -> int:
     h, layers, encoder = shape.hidden, shape.layers, shape.encoder_layers
     if shape.family == "llama":
         return 2 * layers * h + h
+    if shape.family == "bert":  # a norm has a weight and a bias; one more stands after the embeddings
+        biases = sum(n * fan_out for n, _, fan_out in linears(shape).values())
+        return 2 * (2 * layers + 1) * h + biases + shape.positions * h
     norms = (2 * encoder + 3 * layers) * h
     if shape.family == "t5":
         return norms + 2 * h + 2 * RELATIVE_BUCKETS * shape.heads

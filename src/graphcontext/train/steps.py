@@ -90,7 +90,8 @@ class Steps(pl.Callback):
         self.saved = self.clock = time.monotonic()
         self.spent = self.position.rows[-1]["seconds"] if self.position.rows else 0.0
         if not self.position.rows:
-            row = {"step": 0, "epoch": 0.0, "held_out_loss": self._validate(module), "seconds": self._seconds()}
+            row = {"step": 0, "epoch": 0.0, "held_out_loss": self._validate(module), **module.measured}
+            row["seconds"] = self._seconds()
             self.position.base = row["held_out_loss"]
             self._record(trainer, row)
         if self.profiler is not None:
@@ -115,6 +116,7 @@ class Steps(pl.Callback):
         row |= {"gradient_norm": module.norm, "target_tokens": tokens}
         validated = is_last or step in self.validations
         row["held_out_loss"] = self._validate(module) if validated else None
+        row |= module.measured if validated else {}
         self._check(module, step, {"held-out loss": row["held_out_loss"]})
         better = self._improve(trainer, module, row["held_out_loss"])
         row["seconds"] = self._seconds()

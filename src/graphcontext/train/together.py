@@ -25,6 +25,13 @@ def check_together(config: dict[str, Any], settings: TrainerSettings, adapter: A
     if adapter.kind == "qlora" and settings.strategy == "fsdp":
         why = "4-bit weights are packed with their scales, so a shard of them cannot be computed with"
         raise InputError(f"adapter=qlora with trainer=fsdp: {why}; adapter=lora trainer=fsdp, or trainer=ddp")
+    if settings.data == "bi_encoder":
+        if adapter.kind not in ("none", "full"):
+            mend = "adapter=full, or none to measure it"
+            raise InputError(f"adapter={adapter.kind}: an encoder is trained whole; {mend}")
+        if settings.world > 1 or settings.strategy == "fsdp":
+            why = "every passage of a step is a candidate for all of its questions"
+            raise InputError(f"trainer.data=bi_encoder trains in one process ({why}); trainer=cpu or trainer=gpu")
     quantization = base(config).get("quantization", "none")
     if adapter.kind != "qlora" and quantization != "none":
         mend = "adapter=qlora for a 4-bit base, or llm.quantization=none"

@@ -1,8 +1,11 @@
-"""An adapter that a training experiment makes: its key is known before it exists, from its training inputs alone."""
+"""What a training experiment makes, an adapter or an encoder: its key is known before it exists, from its training
+inputs alone.
+"""
 
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 import shlex
@@ -10,13 +13,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from graphcontext.component import components
 from graphcontext.conf_tree import chosen_groups, options, trains
-from graphcontext.errors import MissingDataError, MissingWeightsError, did_you_mean
+from graphcontext.errors import InputError, MissingDataError, MissingWeightsError, did_you_mean
 from graphcontext.models import adapter_identity
 
 TARGET = "graphcontext.train.trained.TrainedAdapter"
 STAGE = "adapter"  # of the store
 BASE = ("model", "revision", "dtype", "system_role")  # of an llm: what a training starts from
+ENCODES = ("model", "revision", "pooling", "max_length", "query_prefix", "passage_prefix", "normalize", "dtype")
+ADAPTER, WEIGHTS = "llm.adapter", "encoder.weights"  # the keys of a run that take a training
+WITHOUT = {ADAPTER: "the base model", WEIGHTS: "the untrained one"}
 PLAIN = re.compile(r"(?:[A-Za-z/~_]|\.{1,2}/)[\w./~-]*")  # text that needs no quotes in an override
 WORDS = ("null", "true", "false", "nan", "inf", "yes", "no", "on", "off")  # what YAML takes for no text
 NOT_THE_POOL = ("dataset.limit", "dataset.seed", "dataset.side")  # which questions a run scores
@@ -29,13 +36,17 @@ class TrainedAdapter:
         experiment: a training experiment (``gcg/sft``).
         overrides: what it is composed of besides its YAML: scale, base model and data set of the run.
         config_dir: a conf tree of the user's own.
+        taken_as: the key of a run that names it, for messages.
     """
 
     version: ClassVar[int] = 1
-    execution: ClassVar[frozenset[str]] = frozenset({"experiment", "overrides", "config_dir"})
+    execution: ClassVar[frozenset[str]] = frozenset({"experiment", "overrides", "config_dir", "taken_as"})
 
-    def __init__(self, experiment: str, overrides: Sequence[str], config_dir: str | None = None) -> None:
+    def __init__(
+        self, experiment: str, overrides: Sequence[str], config_dir: str | None = None, taken_as: str = ADAPTER
+    ) -> None:
         self.experiment, self.overrides, self.config_dir = experiment, tuple(overrides), config_dir
+        self.taken_as = taken_as
         self.root = Path("store")
         self._folder: Path | None = None
 
@@ -59,7 +70,7 @@ class TrainedAdapter:
 
     @property
     def folder(self) -> Path:
-        """The folder of the adapter.
+        """The folder of the adapter or encoder.
 
         Raises:
             MissingWeightsError: it is not trained yet; the message has the line to type.
@@ -68,8 +79,8 @@ class TrainedAdapter:
             return self._folder
         path = self.root / STAGE / self.key
         if not (path / "done.json").is_file():
-            mend = "or llm.adapter=null for the base model"
-            raise MissingWeightsError(f"llm.adapter={self.experiment} is not trained yet: {self.command}, {mend}")
+            mend = f"or {self.taken_as}=null for {WITHOUT[self.taken_as]}"
+            raise MissingWeightsError(f"{self.taken_as}={self.experiment} is not trained yet: {self.command}, {mend}")
         self._folder = path
         return path
 
@@ -84,6 +95,11 @@ class TrainedAdapter:
             return (self.root / STAGE / self.key / "done.json").is_file()
         except MissingDataError:
             return False
+
+    @property
+    def what(self) -> str:
+        """What it is: an adapter or an encoder."""
+        return "encoder" if self.taken_as == WEIGHTS else "adapter"
 
     @property
     def words(self) -> list[str]:
@@ -113,13 +129,13 @@ def _key(experiment: str, overrides: tuple[str, ...], config_dir: str | None) ->
     return training_key(_compose(experiment, overrides, config_dir))
 
 
-def bind_adapters(
+def bind_trained(
     config: dict[str, Any], choices: dict[str, Any], given: Sequence[Any], config_dir: str | None
 ) -> None:
-    """Put a node in place of each ``adapter`` that names a training experiment; a folder stays as it is.
+    """Put a node in place of each ``llm.adapter`` and ``encoder.weights`` that names a training experiment.
 
-    The training has the run's scale, its data set unless the experiment names one itself, and as base the model of the
-    role that takes the adapter.
+    A folder stays as it is. The training has the run's scale, its data set unless the experiment names one itself, and
+    as base the model of the role, or of the encoder, that takes its result.
 
     Args:
         config: resolved; changed in place.
@@ -128,26 +144,72 @@ def bind_adapters(
         config_dir: a conf tree of the user's own.
 
     Raises:
-        InputError: neither a folder nor a training experiment.
+        InputError: neither a folder nor a training experiment, or one that trains the other kind of model.
     """
     for role, llm in config.get("roles", {}).items():
         name = llm.get("adapter")
-        if not isinstance(name, str) or (os.path.isdir(os.path.expanduser(name)) and not trains(name, config_dir)):
-            continue
-        if not trains(name, config_dir):
-            _refuse(name, config_dir)
-        node = {"_target_": TARGET, "experiment": name, "config_dir": _absolute(config_dir)}
-        node["overrides"] = _overrides(role, choices, given, "dataset" in chosen_groups(name, config_dir))
-        _compose(name, tuple(node["overrides"]), node["config_dir"])  # its faults are the run's
-        _replace(config, {**llm}, {**llm, "adapter": node})
+        if _is_training(name, ADAPTER, config_dir):
+            own_data = "dataset" in chosen_groups(name, config_dir)
+            node = _node(name, ADAPTER, _overrides(role, choices, given, own_data), config_dir)
+            _replace(config, {**llm}, {**llm, "adapter": node})
+    if config.get("trainer", {}).get("data") == "bi_encoder":  # it starts from a base without weights, or is refused
+        return
+    encoders = [node for node in components(config) if "pooling" in node and isinstance(node.get("weights"), str)]
+    for encoder in {json.dumps(node, sort_keys=True): {**node} for node in encoders}.values():
+        name = encoder["weights"]
+        if _is_training(name, WEIGHTS, config_dir):
+            words = _encoder_overrides(name, encoder, choices, given, config_dir)
+            _replace(config, encoder, {**encoder, "weights": _node(name, WEIGHTS, words, config_dir)})
 
 
-def _refuse(name: str, config_dir: str | None) -> None:
+def _is_training(name: Any, key: str, config_dir: str | None) -> bool:
+    """Tell whether the value of ``llm.adapter`` or ``encoder.weights`` is a training experiment, not a folder or null.
+
+    Raises:
+        InputError: it is a text and neither.
+    """
+    if not isinstance(name, str) or (os.path.isdir(os.path.expanduser(name)) and not trains(name, config_dir)):
+        return False
+    if not trains(name, config_dir):
+        _refuse(key, name, config_dir)
+    return True
+
+
+def _node(name: str, key: str, overrides: list[str], config_dir: str | None) -> dict[str, Any]:
+    """Return the node of a training, which is composed once: its faults are the run's.
+
+    Raises:
+        InputError: it trains the other kind of model.
+    """
+    config = _compose(name, tuple(overrides), _absolute(config_dir))
+    is_encoder = config["trainer"]["data"] == "bi_encoder"
+    if is_encoder != (key == WEIGHTS):
+        what, mend = ("an encoder", WEIGHTS) if is_encoder else ("a language model", ADAPTER)
+        raise InputError(f"{key}={name} trains {what}: {mend}={name}")
+    found = {"_target_": TARGET, "experiment": name, "config_dir": _absolute(config_dir), "overrides": overrides}
+    return found | ({"taken_as": key} if key != ADAPTER else {})
+
+
+def _refuse(key: str, name: str, config_dir: str | None) -> None:
     if name.startswith((".", "/", "~")):
-        raise MissingWeightsError(f"llm.adapter={name}: no such folder")
+        raise MissingWeightsError(f"{key}={name}: no such folder")
     known = [option for option in options("experiment", config_dir) if trains(option, config_dir)]
     what = "neither a folder nor a training experiment"
-    raise MissingWeightsError(f"llm.adapter={name}: {what}{did_you_mean(name, known)}, or null for the base model")
+    raise MissingWeightsError(f"{key}={name}: {what}{did_you_mean(name, known)}, or null for {WITHOUT[key]}")
+
+
+def _encoder_overrides(
+    name: str, encoder: dict[str, Any], choices: dict[str, Any], given: Sequence[Any], config_dir: str | None
+) -> list[str]:
+    """Return what of a run's composition enters the training of an encoder: its base is the run's own encoder."""
+    groups = {"scale": choices["scale"]}
+    values: dict[str, Any] = {}
+    if "dataset" not in chosen_groups(name, config_dir):
+        groups["dataset"] = choices["dataset"]
+        values = {k: v for p in given for k, v in p.values if k.startswith("dataset.") and k not in NOT_THE_POOL}
+    words = [f"{k}={v}" for k, v in groups.items()] + [f"{k}={_text(v)}" for k, v in values.items()]
+    own = _compose(name, tuple(words), _absolute(config_dir))["encoder"]
+    return words + [f"encoder.{k}={_text(encoder[k])}" for k in ENCODES if encoder.get(k) != own.get(k)]
 
 
 def _absolute(config_dir: str | None) -> str | None:

@@ -58,6 +58,7 @@ class Tuning(pl.LightningModule):
         self.passes = 0  # of the step in progress
         self.loss_sum: Any = None  # of the step in progress, on this rank
         self.norm = 0.0  # of the last step's gradient, before clipping
+        self.measured: dict[str, float] = {}  # beside the loss, by the last validation
         self.targets = [self.n_targets(e) for e in examples]
         self._batches: Iterator[list[int]] = course.steps(start)
         self._batch: list[int] = []
