@@ -81,9 +81,10 @@ def write_json(path: Path, value: Any) -> Path:
     return path
 
 
-def write_hotpot(folder: Path, test: int = 4, train: int = 0) -> Path:
-    """Write questions 1 … test, and where there are any, train questions 101 …"""
-    write_json(folder / "hotpot_dev_distractor_v1.json", [hotpot_item(n) for n in range(1, test + 1)])
+def write_hotpot(folder: Path, test: int = 4, train: int = 0, start: int = 0) -> Path:
+    """Write questions start + 1 … start + test, and where there are any, train questions 101 …"""
+    folder.mkdir(exist_ok=True)
+    write_json(folder / "hotpot_dev_distractor_v1.json", [hotpot_item(start + n) for n in range(1, test + 1)])
     if train:
         write_json(folder / "hotpot_train_v1.1.json", [hotpot_item(100 + n) for n in range(1, train + 1)])
     return folder

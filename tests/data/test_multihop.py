@@ -120,10 +120,10 @@ def test_where_the_pool_is_too_small_all_is_taken_and_counted(tmp_path):
 def test_limit_leaves_the_padding_as_it_is(tmp_path):
     folder = write_hotpot(tmp_path, test=6)
     whole, few = hotpotqa(folder, n_passages=20), hotpotqa(folder, n_passages=20, limit=2)
-    assert few.load().corpora == whole.load().corpora
-    chosen = few.select(few.load().questions)
-    assert len(chosen) == 2
-    assert set(chosen) <= set(whole.select(whole.load().questions))
+    loaded, all_of_it = few.load(), whole.load()
+    assert len(loaded.corpora) == len(loaded.questions) == 2  # corpora of scored questions alone
+    assert loaded.questions == few.select(all_of_it.questions) == few.select(loaded.questions)
+    assert all(corpus == all_of_it.corpora[name] for name, corpus in loaded.corpora.items())
 
 
 @pytest.mark.parametrize("n", [{"n_passages": 0}, {"n_documents": -1}, {"n_passages": 5, "n_documents": 5}])

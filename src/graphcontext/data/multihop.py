@@ -132,6 +132,11 @@ class MultiHop:
         hashes = [(role, models.hash_file(file)) for role, file in sorted(files.items())]
         return {"content": hashlib.sha256(json.dumps(hashes).encode()).hexdigest(), **splits.apart_from(side)}
 
+    @staticmethod
+    def selects_first(config: Mapping[str, Any]) -> bool:
+        """Tell whether only the corpora of scored questions are built; one corpus of all needs all."""
+        return config["corpus"] == "per_question"
+
     @classmethod
     def files(cls, path: Path, side: str, split: str) -> dict[str, Path]:
         """Return the files that a side is read from, by role."""
@@ -159,6 +164,8 @@ class MultiHop:
         by_file = self.read(files)
         made = sides.cut(by_file, self.split, self.exclude_duplicates)
         chosen = sides.scored(made, side, path)
+        if self.corpus == "per_question":
+            chosen = splits.select(chosen, self.limit, self.seed)
         of_side = "test" if side == "test" else "train"
         padding = by_file[of_side] if self.split == "auto" else [item for items in by_file.values() for item in items]
         wanted = Wanted(self.most, self.license, self.n_passages, self.n_documents, self.pad_seed)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from graphcontext.data.records import Question
 from graphcontext.errors import InputError, did_you_mean
 
 SIDES = ("train", "validation", "test")  # which side is scored: the root key ``split``
@@ -22,7 +21,15 @@ class Dated(Protocol):
     date: str
 
 
+class Identified(Protocol):
+    """What a selection looks at."""
+
+    @property
+    def id(self) -> str: ...
+
+
 Item = TypeVar("Item", bound=Dated)
+Named = TypeVar("Named", bound=Identified)
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,7 @@ def check_limit(limit: int | None) -> None:
         raise InputError(f"dataset.limit={limit}; allowed: null (all) or a whole number from 1")
 
 
-def select(questions: Iterable[Question], limit: int | None, seed: int) -> tuple[Question, ...]:
+def select(questions: Iterable[Named], limit: int | None, seed: int) -> tuple[Named, ...]:
     """Return the ``limit`` scored questions of one seed, in id order; the subsets of one seed are nested.
 
     Questions are ranked by a hash of seed and id: neither their order nor the other questions matter.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from graphcontext.component import fingerprint, locate
@@ -16,7 +16,7 @@ from graphcontext.errors import InputError
 class Together:
     """Read the same side of several data sets; what a model is trained on in KGP (§5: HotpotQA and MuSiQue).
 
-    The id of a question is its own with the part's name before it; its corpus stays what it is there.
+    A question keeps its id and its corpus.
 
     Args:
         name: of the whole.
@@ -54,6 +54,12 @@ class Together:
         selections = {name: getattr(locate(node["_target_"]), "selection", frozenset()) for name, node in nodes.items()}
         return {"parts": {name: fingerprint(node, selections[name]) for name, node in nodes.items()}}
 
+    @staticmethod
+    def selects_first(config: dict[str, Any]) -> bool:
+        """Tell whether only the corpora of scored questions are built: where a part does so."""
+        classes = [(locate(node["_target_"]), node) for node in config["parts"].values()]
+        return any(hasattr(cls, "selects_first") and cls.selects_first(node) for cls, node in classes)
+
     def select(self, questions: Sequence[Question]) -> tuple[Question, ...]:
         """Return the questions that are scored: ``limit`` of them, drawn by ``seed``, in id order."""
         return splits.select(questions, self.limit, self.seed)
@@ -65,10 +71,15 @@ class Together:
             MissingDataError: the files of a part are not on this machine.
             InputError: what is wrong in one of them.
         """
+        for part in self.parts.values():  # each draws as many as all may hold: the draw of all is among them
+            part.limit, part.seed = self.limit, self.seed
         found = {name: part.load(side or self.side) for name, part in sorted(self.parts.items())}
-        questions = [replace(q, id=f"{name}/{q.id}") for name, part in found.items() for q in part.questions]
+        questions = [question for part in found.values() for question in part.questions]
+        twice = [name for name, n in Counter(question.id for question in questions).items() if n > 1]
+        if twice:
+            raise InputError(f"dataset={self.name}: {len(twice)} ids stand in several parts, such as {twice[0]}")
         corpora = {corpus_id: corpus for part in found.values() for corpus_id, corpus in part.corpora.items()}
-        return Loaded(tuple(sorted(questions, key=lambda q: q.id)), corpora, _card(self.name, found))
+        return Loaded(splits.select(questions, None, 0), corpora, _card(self.name, found))
 
 
 def _card(name: str, found: dict[str, Loaded]) -> dict[str, Any]:

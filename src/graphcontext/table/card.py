@@ -18,7 +18,7 @@ from graphcontext.pipeline import Pipeline
 from graphcontext.store import Store, Workspace
 from graphcontext.table import expand
 from graphcontext.table.cells import Cell, Made
-from graphcontext.table.lines import KEPT, name_of
+from graphcontext.table.lines import KEPT, LIMITS, name_of
 
 COUNTS = ("kept", "pool", "scored_candidates", "answers_in_pool")
 
@@ -35,8 +35,11 @@ def make(wish: expand.Request, config_dir: str | None, root: Path, quiet: bool) 
     cells: list[Cell] = []
     notes: list[str] = []
     scale = "sample"
+    typed = {override.partition("=")[0] for override in wish.overrides}
     for column in expand.columns(wish, config_dir):
         composed = expand.compose_cached(wish.overrides, _cell(column), config_dir, root=root)
+        if composed.config["dataset"].get("limit") is not None and not typed & LIMITS:  # a card is of all questions
+            composed.config["dataset"]["limit"] = composed.config["limits"]["retrieval"]
         scale = composed.config["scale"]["name"]
         stands = [wish.spec.datasets[d] for d in column.stands_for if d != column.dataset]
         try:

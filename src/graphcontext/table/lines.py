@@ -16,6 +16,7 @@ from graphcontext.table.expand import CellConfig, Request
 from graphcontext.table.spec import Row
 from graphcontext.table.substitutions import altered
 
+LIMITS = {"dataset.limit", "limits.questions", "limits.multihop"}  # typed ones hold for retrieval too
 KEPT = ("scale", "dataset", "dataset.path")  # overrides that a table's file is named by otherwise
 
 
@@ -130,9 +131,12 @@ def _whole(line: Line, wish: Request, config_dir: str | None) -> list[Line]:
     config = line.cell.composed.config
     typed = {override.partition("=")[0] for override in wish.overrides}
     is_asked = any("llm" in node for node in components([config["retriever"], config["enhancer"]]))
-    if not wish.spec.whole or is_asked or not has_answers(config) or typed & {"dataset.limit", "limits.questions"}:
+    most = config["limits"]["retrieval"]
+    is_whole = config["dataset"].get("limit") == most or bool(typed & LIMITS)
+    if not wish.spec.whole or is_asked or is_whole or not has_answers(config):
         return []
-    uncut = [*_base(line.cell), "generator=none", "dataset.limit=null", f"metric=[{','.join(wish.spec.whole)}]"]
+    limit = f"dataset.limit={'null' if most is None else most}"
+    uncut = [*_base(line.cell), "generator=none", limit, f"metric=[{','.join(wish.spec.whole)}]"]
     used, declared = (
         expand.compose_cached(given, uncut, config_dir, lenient=True, root=wish.root)
         for given in (wish.overrides, _kept(wish))
