@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,28 +16,25 @@ FITS = ("candidates", "corpus")
 _DECIMALS = 12  # below it cosines tie: sums of the same weights in another order differ in their last bits
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Counts:
     """How often each word occurs in each passage of a corpus, CSR.
 
     Args:
+        texts: a number for each passage, equal where their texts are (n_passages,).
         terms: the corpus' words as ids of :class:`Vocabulary`, ascending (n_terms,).
         indptr: row pointers (n_passages + 1,).
         columns: of each slot the place in ``terms``, ascending in a row (n_slots,).
         values: of each slot the count (n_slots,), float64.
-        df: in how many passages each term occurs (n_terms,).
+        n_words: how many different words each passage has (n_passages,).
     """
 
+    texts: np.ndarray
     terms: np.ndarray
     indptr: np.ndarray
     columns: np.ndarray
     values: np.ndarray
-    df: np.ndarray
-
-    @property
-    def n_words(self) -> np.ndarray:
-        """How many different words each passage has (n_passages,)."""
-        return np.diff(self.indptr)
+    n_words: np.ndarray
 
 
 class Vocabulary:
@@ -43,27 +42,44 @@ class Vocabulary:
 
     def __init__(self) -> None:
         self._ids: dict[str, int] = {}
-        self._known: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self._numbers: dict[str, int] = {}
+        self._indptr, self._terms, self._values = array("q", [0]), array("q"), array("q")
 
-    def count(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+    def count(self, text: str) -> tuple[list[int], list[int]]:
         """Return the ids of the words of a text, ascending, and how often each occurs."""
-        found = self._known.get(text)
-        if found is None:
-            ids = [self._ids.setdefault(word, len(self._ids)) for word in words(text)]
-            found = self._known[text] = np.unique(np.array(ids, np.int64), return_counts=True)
-        return found
+        ids = self._ids
+        found = sorted(Counter([ids.setdefault(word, len(ids)) for word in words(text)]).items())
+        return [term for term, _ in found], [n for _, n in found]
+
+    def _number(self, text: str) -> int:
+        """Return the number of a passage's text, whose counts are kept."""
+        number = self._numbers.get(text)
+        if number is None:
+            number = self._numbers[text] = len(self._numbers)
+            terms, values = self.count(text)
+            self._terms.extend(terms)
+            self._values.extend(values)
+            self._indptr.append(len(self._terms))
+        return number
 
     def counts(self, texts: Sequence[str]) -> Counts:
         """Return the counts of a corpus' passages, by index."""
-        rows = [self.count(text) for text in texts]
-        indptr = np.concatenate([[0], np.cumsum([len(ids) for ids, _ in rows])]).astype(np.int64)
-        ids = np.concatenate([ids for ids, _ in rows]) if rows else np.zeros(0, np.int64)
-        values = np.concatenate([n for _, n in rows]) if rows else np.zeros(0)
-        used = np.bincount(ids, minlength=len(self._ids))
-        terms = np.flatnonzero(used)
-        place = np.zeros(len(used), np.int64)
+        numbers = np.array([self._number(text) for text in texts], np.int64)
+        starts = np.array(self._indptr)
+        n_words = np.diff(starts)[numbers] if len(numbers) else np.zeros(0, np.int64)
+        indptr = np.concatenate([[0], np.cumsum(n_words)])
+        slots = _slots(starts[numbers], n_words)
+        ids, values = np.frombuffer(self._terms, np.int64)[slots], np.frombuffer(self._values, np.int64)[slots]
+        terms = np.flatnonzero(np.bincount(ids, minlength=len(self._ids)))
+        place = np.zeros(len(self._ids), np.int64)
         place[terms] = np.arange(len(terms))
-        return Counts(terms, indptr, place[ids], values.astype(np.float64), used[terms])
+        return Counts(numbers, terms, indptr, place[ids], values.astype(np.float64), n_words)
+
+
+def _slots(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return the slots of rows that begin at ``starts``, one row after the other."""
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
 
 
 class SubsetTfidf:
@@ -95,7 +111,7 @@ class SubsetTfidf:
             text: a question or an evidence.
             candidates: passage indices (n_candidates,).
         """
-        ids, n = self.vocabulary.count(text)
+        ids, n = (np.array(part, np.int64) for part in self.vocabulary.count(text))
         at = np.searchsorted(self.counts.terms, ids)
         known = at < len(self.counts.terms)
         known[known] = self.counts.terms[at[known]] == ids[known]
@@ -111,11 +127,9 @@ class _Fitted:
     """The passages ``rows`` of a corpus, weighted by the document frequencies among themselves."""
 
     def __init__(self, counts: Counts, rows: np.ndarray) -> None:
-        n_slots = counts.n_words[rows]
-        self.starts = np.cumsum(n_slots) - n_slots
-        slots = np.repeat(counts.indptr[rows] - self.starts, n_slots) + np.arange(n_slots.sum())
+        slots = _slots(counts.indptr[rows], counts.n_words[rows])
         self.columns = counts.columns[slots]
-        self.row_of = np.repeat(np.arange(len(rows)), n_slots)
+        self.row_of = np.repeat(np.arange(len(rows)), counts.n_words[rows])
         df = np.bincount(self.columns, minlength=len(counts.terms))
         self.df, self.n_rows = df, len(rows)
         self.idf = np.log((1 + len(rows)) / (1 + df)) + 1

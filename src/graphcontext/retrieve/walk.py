@@ -53,9 +53,9 @@ class Pool:
 
     def __init__(self, corpus: Corpus, index: SubsetTfidf, graph: Graph | None) -> None:
         self.corpus, self.index, self.graph = corpus, index, graph
-        numbers: dict[str, int] = {}
-        texts = [passage.match_text for passage in corpus.passages]
-        self._text_of = np.array([numbers.setdefault(t, len(numbers)) if t.strip() else -1 for t in texts], np.int64)
+        wordless = np.flatnonzero(index.counts.n_words == 0)
+        self._text_of = index.counts.texts.copy()
+        self._text_of[[i for i in wordless if not corpus.passages[i].match_text.strip()]] = -1
 
         self._candidates: dict[Path, np.ndarray] = {}
 
