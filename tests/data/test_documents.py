@@ -8,8 +8,18 @@ import pytest
 from document_files import docx, paragraph, zip_bomb
 
 from graphcontext.data import document as document_module
-from graphcontext.data.document import Cutting, Document, Part, UnreadableError, joined, markdown, passages, sentences
-from graphcontext.data.documents import LARGEST_TEXT, read_document
+from graphcontext.data.document import (
+    LARGEST_TEXT,
+    Cutting,
+    Document,
+    Part,
+    UnreadableError,
+    joined,
+    markdown,
+    passages,
+    sentences,
+)
+from graphcontext.data.documents import read_document
 
 
 def shown(document: Document) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from graphcontext.data.records import Passage, Source, content_id
 from graphcontext.errors import InputError
 
+LARGEST_TEXT = 64 * 2**20  # bytes of one text file, and of the text of one .docx when unpacked
 LONGEST = 4  # times passage_characters: a sentence beyond it is cut at a blank
 _END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9ÄÖÜÉÀ])|\n{2,}")
 _ABBREVIATION = re.compile(

@@ -1,0 +1,77 @@
+"""Word documents (.docx) as titled paragraphs and tables."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from graphcontext.data.document import LARGEST_TEXT, Document, UnreadableError
+from graphcontext.data.plain_documents import Builder
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+
+
+def read_docx(path: Path) -> Document:
+    """Return headings, paragraphs and tables of a Word document; nothing is unpacked to disk, no entity is read."""
+    from lxml import etree
+
+    body = _docx_member(path, "word/document.xml")
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    try:
+        root = etree.fromstring(body, parser)
+    except etree.XMLSyntaxError as error:
+        raise UnreadableError(f"is damaged: {str(error).splitlines()[0]}") from error
+    if root.getroottree().docinfo.doctype:
+        raise UnreadableError("declares entities of its own, which no Word document does; not read")
+    builder = Builder(path.stem)
+    for node in root.iterfind(f"{_W}body/*"):
+        if node.tag == f"{_W}p":
+            style = node.find(f"{_W}pPr/{_W}pStyle")
+            level = re.fullmatch(r"(?:heading\s*|berschrift)?([1-6])|title", _style(style), re.IGNORECASE)
+            text = _word_text(node)
+            if level and text:
+                builder.heading(text, int(level[1] or 1))
+            else:
+                builder.add(text)
+                builder.end()
+        elif node.tag == f"{_W}tbl":
+            rows = node.iterfind(f"{_W}tr")
+            builder.table([[_word_text(cell) for cell in row.iterfind(f"{_W}tc")] for row in rows])
+    return builder.document()
+
+
+def _style(style: Any) -> str:
+    return "" if style is None else str(style.get(f"{_W}val") or "").removeprefix("Ü")
+
+
+def _word_text(node: Any) -> str:
+    """Return the text of a paragraph or cell; tabs and breaks are blanks, deleted text is no text."""
+    pieces: list[str] = []
+    for part in node.iter(f"{_W}t", f"{_W}tab", f"{_W}br", f"{_W}cr", f"{_W}p"):
+        pieces.append(part.text or "" if part.tag == f"{_W}t" else " ")
+    return " ".join("".join(pieces).split())
+
+
+def _docx_member(path: Path, name: str) -> bytes:
+    """Return one member of the archive, read in memory up to :data:`LARGEST_TEXT`.
+
+    Raises:
+        UnreadableError: no archive, damaged, locked, another kind of document, or it unpacks to more.
+    """
+    with path.open("rb") as stream:
+        if stream.read(8) == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
+            raise UnreadableError("is an old .doc or locked with a password; save it as .docx without one")
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(name) as stream:
+            data = stream.read(LARGEST_TEXT + 1)
+    except KeyError as error:
+        raise UnreadableError("is no Word document: word/document.xml is not in it") from error
+    except (zipfile.BadZipFile, EOFError, OSError, RuntimeError, ValueError, NotImplementedError) as error:
+        raise UnreadableError(f"is no .docx, or damaged ({type(error).__name__}: {error})") from error
+    except zipfile.zlib.error as error:
+        raise UnreadableError("is damaged: a block cannot be unpacked") from error
+    if len(data) > LARGEST_TEXT:
+        raise UnreadableError(f"would unpack to more than {LARGEST_TEXT // 2**20} MiB of text; not read")
+    return data
