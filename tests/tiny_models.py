@@ -1,4 +1,4 @@
-"""Tiny Llama, T5 and BART models with random weights, and a word tokenizer trained on the fly (0.02 s)."""
+"""Tiny Llama, T5, BART and BERT models with random weights, and a word tokenizer trained on the fly (0.02 s)."""
 
 from __future__ import annotations
 
@@ -127,4 +127,37 @@ def save_tiny_t5(folder: Path, seed: int = 0, markers: Iterable[str] = MARKERS, 
     }
     torch.manual_seed(seed)
     T5ForConditionalGeneration(T5Config(**config | changes)).save_pretrained(folder)
+    return folder
+
+
+def save_tiny_bert(folder: Path, texts: Sequence[str] = TEXTS, **changes: Any) -> Path:
+    """Save a BERT of two layers with random weights, with the pooling of a sentence encoder and words of ``texts``."""
+    import json
+
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    words = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=400, special_tokens=special)
+    words.train_from_iterator([text.lower() for text in texts], trainer)
+    ends = [("[CLS]", 2), ("[SEP]", 3)]
+    words.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", special_tokens=ends)
+    named = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    PreTrainedTokenizerFast(tokenizer_object=words, **named).save_pretrained(folder)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    torch.manual_seed(0)
+    config = {"vocab_size": words.get_vocab_size(), "max_position_embeddings": 64, **sizes, **changes}
+    BertModel(BertConfig(**config)).save_pretrained(folder)
+    kinds = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")]
+    modules = [{"idx": i, "path": p, "type": f"sentence_transformers.models.{k}"} for i, (k, p) in enumerate(kinds)]
+    (folder / "1_Pooling").mkdir()
+    for name, content in (
+        ("modules.json", modules),
+        ("1_Pooling/config.json", {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}),
+        ("sentence_bert_config.json", {"max_seq_length": 32, "do_lower_case": True}),
+    ):
+        (folder / name).write_text(json.dumps(content))
     return folder

@@ -10,6 +10,7 @@ import pytest
 
 import graphcontext
 from graphcontext.data.records import Corpus, Passage, Question, content_id
+from graphcontext.errors import InputError
 from graphcontext.retrieve.dense import Dense
 
 
@@ -73,3 +74,21 @@ def test_t01_retrievers_import_without_torch_and_faiss():
     )
     source = str(Path(graphcontext.__file__).parents[1])
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": source})
+
+
+class Lengths(Angles):
+    """The same, each vector as long as its text says before the angle."""
+
+    def encode(self, texts, kind="passage"):
+        return super().encode(texts, kind) * np.array([[float(t.split()[0])] for t in texts], np.float32)
+
+
+def test_by_dot_product_a_long_vector_is_nearer():
+    # the question lies at 10 degrees: cosines 1, 0.98; products 1, 3 · 0.98
+    pool = Corpus.of([Passage(str(n), "", text, "") for n, text in enumerate(("1 10", "3 20"))])
+    asked = [Question("1", "1 10", pool.id)]
+    found = {s: Dense(Lengths(), 2, s).retrieve(asked, {pool.id: pool}, {})[0].passages for s in ("cosine", "dot")}
+    assert [[p.id for p in found[s]] for s in ("cosine", "dot")] == [["0", "1"], ["1", "0"]]
+    assert found["dot"][0].score == pytest.approx(3 * np.cos(np.radians(10)))
+    with pytest.raises(InputError, match=r"retriever\.similarity=dit.*did you mean dot"):
+        Dense(Lengths(), 2, "dit")

@@ -342,3 +342,43 @@ def test_minilm_similarities():
     np.testing.assert_allclose(vectors, alone, atol=1e-6)
     one_by_one = SentenceEncoder("minilm", batch_size=1).encode(texts)
     np.testing.assert_allclose(vectors, one_by_one, atol=1e-6)
+
+
+def test_trained_weights_take_the_models_place(tiny, copy):
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    file = copy / "model.safetensors"
+    save_file({name: torch.flip(w, [0]) for name, w in load_file(file).items()}, file, metadata={"format": "pt"})
+    plain, trained = SentenceEncoder(str(tiny)), SentenceEncoder(str(tiny), weights=str(copy))
+    np.testing.assert_array_equal(trained.encode(TEXTS), SentenceEncoder(str(copy)).encode(TEXTS))
+    assert np.abs(trained.encode(TEXTS) - plain.encode(TEXTS)).max() > 1e-3
+
+
+def test_a_missing_or_damaged_folder_of_weights_is_one_line(tiny, copy, tmp_path):
+    with pytest.raises(MissingWeightsError, match=r"encoder\.weights=.*gone: no such folder"):
+        SentenceEncoder(str(tiny), weights=str(tmp_path / "gone")).encode(["x"])
+    whole = (copy / "model.safetensors").read_bytes()
+    for spoil in (whole[: len(whole) // 2], None):
+        (copy / "model.safetensors").unlink()
+        if spoil is not None:
+            (copy / "model.safetensors").write_bytes(spoil)
+        encoder_model.free()
+        with pytest.raises(InputError, match=r"model\.safetensors") as caught:
+            SentenceEncoder(str(tiny), weights=str(copy)).encode(["x"])
+        assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match=r"encoder\.weights=3; allowed: a folder, a training experiment, or null"):
+        SentenceEncoder(str(tiny), weights=3)
+
+
+def test_the_hash_of_trained_weights_leaves_curves_and_manifests_out(tiny, copy):
+    from graphcontext.models import trained_identity
+
+    before = trained_identity(str(copy))
+    (copy / "metrics.csv").write_text("step,loss")
+    (copy / "checkpoints").mkdir()
+    (copy / "checkpoints" / "last.pt").write_bytes(b"x")
+    assert trained_identity(str(copy)) == before == trained_identity(str(tiny))
+    (copy / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode": "cls"}))
+    assert trained_identity(str(copy)) != before
+    assert trained_identity("/nowhere") == "unresolved:/nowhere"

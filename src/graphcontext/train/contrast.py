@@ -116,24 +116,24 @@ class ContrastiveTuning(Tuning):
         """Return 1: the losses of an example's hops are summed, those of examples averaged."""
         return 1
 
-    def training_step(self, batch: dict[str, Any], _: int) -> Tensor:
-        """Return this pass's part of the step's loss, or what has the same gradient; the batch is the plan's."""
+    def part(self, batch: dict[str, Any]) -> Tensor:
+        """Return the step's loss, or of several passes what has the gradient of this one's share of the texts.
+
+        The batch is that of the plan: what was read says only that it is time for a pass.
+        """
         passes = self.trainer.accumulate_grad_batches
         if self.passes == 0:
-            self._batch = next(self._batches)
             self._contest = self.drawn(self._batch, self.done)
             self._texts = texts_of([self._contest])
             self._gradient = self._cached(passes) if passes > 1 else None
-        self._seed(self.passes)
         if self._gradient is None:
-            part = self._loss(self.encode(self._texts))
-            self.loss_sum = part.detach()
-        else:
-            share, own = self._share(self.passes, passes)
-            weight = self._gradient[share] if own else torch.zeros_like(self._gradient[share])
-            part = (self.encode(self._texts[share]) * weight).sum()
-        self.passes += 1
-        return part * (passes / self.tokens)  # Lightning divides by the passes
+            loss = self._loss(self.encode(self._texts))
+            self.loss_sum += loss.detach()
+            return loss
+        share, own = self._share(self.passes, passes)
+        weight = self._gradient[share] if own else torch.zeros_like(self._gradient[share])
+        self._seed(self.passes)
+        return (self.encode(self._texts[share]) * weight).sum()
 
     def drawn(self, batch: Sequence[int], step: int) -> Contest:
         """Return the contest of a global batch at an optimiser step, its negatives drawn."""
@@ -197,7 +197,7 @@ class ContrastiveTuning(Tuning):
         torch.clear_autocast_cache()  # its copies of the weights have no gradient
         leaf = torch.cat(vectors).requires_grad_(True)
         loss = self._loss(leaf)
-        self.loss_sum = loss.detach()
+        self.loss_sum += loss.detach()
         return torch.autograd.grad(loss, leaf)[0]
 
     def _share(self, number: int, passes: int) -> tuple[slice, bool]:

@@ -87,10 +87,15 @@ class Tuning(pl.LightningModule):
             self._batch = next(self._batches)
             self.loss_sum = torch.zeros((), device=self.device)
         torch.manual_seed(derive(self.seed, self.done, self.passes, self.global_rank))
-        total, _ = self.losses(batch)
+        total = self.part(batch)
         self.passes += 1
-        self.loss_sum += total.detach()
         return total * (self.trainer.world_size * self.trainer.accumulate_grad_batches / self.tokens)
+
+    def part(self, batch: dict[str, Any]) -> Tensor:
+        """Return this pass's part of the step's summed loss, and add it to ``loss_sum``."""
+        total, _ = self.losses(batch)
+        self.loss_sum += total.detach()
+        return total
 
     @property
     def tokens(self) -> int:
