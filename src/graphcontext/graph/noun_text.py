@@ -23,7 +23,9 @@ class NounText:
     ``tag`` says what the tagger reads. ``stemmed`` is the code's order: the text is cut at blanks, cleaned and stemmed,
     and what is then tagged as NOUN or PROPN stays. ``raw``, the default, tags the sentence as it was written and stems
     the nouns: a tagger learnt its words from whole sentences, and takes "univers" or "countri" for whatever comes to
-    hand. ``plain`` tags likewise and keeps the nouns as they were written, for the retriever KNN.
+    hand. On 20 padded HotpotQA questions, what KNN-ST joins to TF-IDF's five passages held all supports of 13 questions
+    after ``raw`` and of 10 after ``stemmed``; what the keyword graph joins, of 19 after either, with fewer passages
+    after ``raw``. ``plain`` tags likewise and keeps the nouns as they were written, for the retriever KNN.
 
     Args:
         model: embedded name (``spacy_en``) or the folder of a spaCy pipeline with a tagger.
