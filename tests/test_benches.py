@@ -15,6 +15,7 @@ SMALL = {
     "question_graph": ["--nodes", "400", "--paper-nodes", "100", "--dim", "32"],
     "lexical": ["--passages", "300", "--queries", "20", "--paper-queries", "5"],
     "passage_graphs": ["--passages", "60"],
+    "traversal": ["--questions", "3", "--passages", "60", "--graph", "none", "dataset=multihop_sample"],
     "rouge": ["--pairs", "5"],
     "read_dump": ["--megabytes", "0.2"],
     "pdf_folder": ["--pages", "3", "--workers", "1"],

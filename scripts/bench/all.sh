@@ -29,10 +29,12 @@ run() { # bench, arguments …
     run question_graph --paper-nodes 5000
     run lexical
     run passage_graphs
+    [ -z "${GRAPHCONTEXT_DATA:-}" ] || run traversal
     run rouge
     run read_dump --megabytes 500
     run pdf_folder --pages 500
     run generation
+    run agent_calls
     run training_memory
     run training_loop
     run bucketing ${GRAPHCONTEXT_DATA:+scale=small dataset=stackexchange} trainer.micro_batch_size=2

@@ -59,25 +59,31 @@ def refitted(question: Question, corpus: Corpus, graph: Graph | None) -> list[st
     return [corpus.passages[i].id for i in dict.fromkeys(found)]
 
 
+def graphs_of(config: dict, corpora: dict[str, Corpus]) -> dict[str, Graph]:
+    builder = instantiate(config["graph"], "graph")
+    if hasattr(builder, "begin"):
+        builder.begin(corpora)
+    return {corpus_id: builder.build(corpus) for corpus_id, corpus in corpora.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--paper-questions", type=int, default=20, help="of the released code's way")
     parser.add_argument("--passages", type=int, default=715)
-    parser.add_argument("--graph", default="tfidf_keywords", help="and none")
+    parser.add_argument("--graph", default="tfidf_keywords", help="beside none; none: no other")
+    parser.add_argument("overrides", nargs="*", default=["dataset=hotpotqa", "scale=small"])
     options = parser.parse_args()
-    words = ["dataset=hotpotqa", f"dataset.limit={options.questions}", f"dataset.n_passages={options.passages}"]
-    config = compose([*words, "scale=small", f"graph={options.graph}", "retriever=traversal"]).config
+    words = [f"dataset.limit={options.questions}", f"dataset.n_passages={options.passages}", "retriever=traversal"]
+    graph = [] if options.graph == "none" else [f"graph={options.graph}"]
+    config = compose([*words, *graph, *options.overrides]).config
     dataset = instantiate(config["dataset"], "dataset")
     loaded = dataset.load()
     questions = list(dataset.select(loaded.questions))
     corpora = {q.corpus_id: loaded.corpora[q.corpus_id] for q in questions}
-    builder = instantiate(config["graph"], "graph")
-    if hasattr(builder, "begin"):
-        builder.begin(corpora)
-    graphs = {corpus_id: builder.build(corpus) for corpus_id, corpus in corpora.items()}
+    graphs = graphs_of(config, corpora) if graph else {}
     few, rows = questions[: options.paper_questions], []
-    for name, use_graph in ((options.graph, True), ("none", False)):
+    for name, use_graph in ([(options.graph, True)] if graph else []) + [("none", False)]:
         chosen = {q.id: graphs[q.corpus_id] if use_graph else None for q in questions}
         paper, expected = clock.cpu(
             lambda chosen=chosen: [refitted(q, corpora[q.corpus_id], chosen[q.id]) for q in few], times=1
@@ -97,7 +103,8 @@ def main() -> None:
             (name, "TfidfVectorizer at every step", f"{1000 * paper:.1f}", 1, about),
             (name, "ours", f"{1000 * own:.2f}", f"{paper / own:.0f}", f"{equal} of {len(few)} rankings equal"),
         ]
-    print(f"Traversal of {len(questions)} HotpotQA questions with {options.passages} passages each\n")
+    name = config["dataset"]["name"]
+    print(f"Traversal of {len(questions)} questions of {name}, {options.passages} passages each\n")
     clock.table("graph | way | ms a question | ratio | notes", rows)
     if any(f"{len(few)} of" not in row[4] for row in rows[1::2]):
         raise SystemExit("other passages")
