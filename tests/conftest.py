@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-import pickle
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from graphcontext import config
-from graphcontext.conf_tree import conf_dirs
 from graphcontext.models import EMBEDDED, is_available
 
 ROOT = Path(__file__).parents[1]
@@ -59,25 +55,6 @@ def data_root() -> Path:
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test works in a folder of its own: store/, runs/ and results/ never mix."""
     monkeypatch.chdir(tmp_path)
-
-
-_PASSES: dict[Any, bytes] = {}
-
-
-@pytest.fixture(autouse=True)
-def _hydra_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let Hydra compose equal choices of unchanged YAML files once in a session: 4 ms instead of 140."""
-    compose = config._hydra
-
-    def composed(chosen: dict[str, str], config_dir: str | None, primary: str) -> Any:
-        files = [p for root in conf_dirs(config_dir) for p in sorted(root.rglob("*.yaml"))]
-        stats = [(str(p), p.stat().st_ino, p.stat().st_size, p.stat().st_mtime_ns) for p in files]
-        key = (primary, tuple(chosen.items()), tuple(stats))
-        if key not in _PASSES:
-            _PASSES[key] = pickle.dumps(compose(chosen, config_dir, primary))
-        return pickle.loads(_PASSES[key])
-
-    monkeypatch.setattr(config, "_hydra", composed)
 
 
 @pytest.fixture(autouse=True)
