@@ -124,6 +124,16 @@ def test_settings_with_overrides_are_another_file(tmp_path: Path) -> None:
     assert table("settings", tmp_path, "llm.batch_size=2")[0].path.name == "settings.md"
 
 
+def test_settings_of_two_trainings_of_encoders(tmp_path: Path) -> None:
+    made = api.table("kgp/t4", root=tmp_path)
+    found = {s["label"]: s for s in json.loads(made.path.with_suffix(".json").read_text())["settings"]}
+    assert (found["encoder"]["paper_scale"], found["encoder"]["here"]) == ("FacebookAI/roberta-base", "minilm")
+    sizes = [found[f"{name}: batch size"]["paper_scale"] for name in ("DPR", "MDR")]
+    assert sizes == [256, 150] and [found[f"{name}: hops"]["here"] for name in ("DPR", "MDR")] == [1, 2]
+    assert found["DPR: epochs"]["reported"] == "50"
+    assert not (tmp_path / "store" / "adapter").exists()
+
+
 @pytest.mark.parametrize("count", [3, 6, 7, 10])
 def test_a_score_on_an_edge_is_in_the_range_that_begins_there(count: int) -> None:
     # np.linspace puts the edges of .3, .6 and .7 a bit above them

@@ -13,6 +13,7 @@ from graphcontext.table.cells import Made
 from graphcontext.table.expand import Request, compose_cached, dataset_cell
 from graphcontext.table.lines import declare
 from graphcontext.table.render import markdown_table
+from graphcontext.train.trained import ADAPTER, WEIGHTS
 
 VIEW = {"settings": ..., "training": None}
 ABSENT = "not run (no config has it)"
@@ -22,20 +23,23 @@ def make(wish: Request, config_dir: str | None, root: Path, quiet: bool) -> Made
     """Write one line per setting of ``view.settings``: label, the paper's value, ours at the paper's and this scale.
 
     A setting names the ``key`` in the composed config of the table's first row, or with ``of: training`` in that of
-    the training experiment ``view.training`` on the same data and model; one without a key says why in
-    ``ours``. Nothing is run.
+    the training experiment ``view.training`` on the same data and model (of several, ``view.training`` maps names for
+    ``of`` to experiments); one without a key says why in ``ours``. Nothing is run.
     """
     view = wish.spec.viewed()
     lines = declare(wish, config_dir, root)
     used, paper, scale = lines.lines[0].cell.composed.config, lines.lines[0].paper.config, lines.scale
     configs = {"run": (paper, used)}
-    if view["training"]:
+    trainings = view["training"] if isinstance(view["training"], dict) else {"training": view["training"]}
+    for name, experiment in trainings.items():
+        if experiment is None:
+            continue
         cell = lines.lines[0].cell
-        tuned = [*cell.row.overrides, f"llm.adapter={view['training']}"]
+        tuned = [*cell.row.overrides, f"{_taken_as(experiment, config_dir)}={experiment}"]
         base = [f"experiment={cell.row.experiment}", *dataset_cell(cell.column)]
         asked = (["scale=paper"], wish.overrides)
         runs = [compose_cached(given, [*base, *tuned], config_dir, lenient=True, root=root) for given in asked]
-        configs["training"] = tuple(_training(run.config) for run in runs)
+        configs[name] = tuple(_training(run.config, experiment) for run in runs)
     heads = ["setting", "paper", "scale=paper"] + ([f"scale={scale}"] if scale != "paper" else []) + ["key"]
     rows, data = [], []
     for setting in view["settings"]:
@@ -76,9 +80,17 @@ def _setting(table: str, given: dict[str, Any]) -> dict[str, Any]:
     return {**known, **given}
 
 
-def _training(config: dict[str, Any]) -> dict[str, Any]:
+def _taken_as(experiment: str, config_dir: str | None) -> str:
+    """Return the key of a run that takes what an experiment trains."""
+    trained = compose_cached([f"experiment={experiment}"], (), config_dir, primary="train").config
+    return WEIGHTS if trained["trainer"]["data"] == "bi_encoder" else ADAPTER
+
+
+def _training(config: dict[str, Any], experiment: str) -> dict[str, Any]:
     """Return the config of the training whose result a run takes."""
-    return instantiate(config["roles"]["answer"]["adapter"]).compose()
+    held = [config["encoder"].get("weights"), config["roles"]["answer"].get("adapter")]
+    node = next(node for node in held if isinstance(node, dict) and node["experiment"] == experiment)
+    return instantiate(node).compose()
 
 
 def _value(config: dict[str, Any], key: str, table: str) -> Any:
