@@ -137,7 +137,7 @@ WRONG = {
     "interpolation": (["dataset.site=${nowhere}"], r"nowhere"),
     "a group's package": (["retriever@nowhere=ppr"], r"retriever@nowhere"),
     "a value for a component": (["retriever.encoder=minilm"], r"retriever\.encoder=minilm.* has keys .*max_length"),
-    "a value for a node": (["limits=5"], r"limits=5: limits has keys of its own: questions, context_tokens"),
+    "a value for a node": (["limits=5"], r"limits=5: limits has keys of its own: questions, multihop"),
     "a scored side": (["split=foo"], r"^split=foo: no such side \(allowed: test, train, validation\)$"),
     "a rule as a side": (["split=last_quarter"], r"^split=last_quarter: .*; the rule of the cut is dataset\.split="),
     "a side as a rule": (["dataset.split=validation"], r"dataset\.split=validation: .*; the scored side is split=val"),
