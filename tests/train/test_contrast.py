@@ -16,6 +16,7 @@ from graphcontext import api
 from graphcontext.component import components, fingerprint
 from graphcontext.errors import InputError, MissingWeightsError
 from graphcontext.pipeline import keys
+from graphcontext.retrieve import encoder_model
 from graphcontext.retrieve.encoder import SentenceEncoder
 from graphcontext.train.contrast import Contrast, contest, scores, texts_of
 from graphcontext.train.trained import TARGET
@@ -138,6 +139,20 @@ class TestTraining:
         for other in found[1:]:
             np.testing.assert_allclose(other, found[0], rtol=1e-3)
 
+    def test_a_plain_transformer_becomes_an_encoder_of_its_first_token(self, bert, tmp_path):
+        plain = shutil.copytree(bert, tmp_path / "plain")
+        for name in ("modules.json", "sentence_bert_config.json"):
+            (plain / name).unlink()
+        shutil.rmtree(plain / "1_Pooling")
+        more = ("encoder.pooling=cls", "encoder.normalize=false", "bi_encoder.scale=1.0", "trainer.max_steps=1")
+        path = api.train(*words(plain, "dpr", *more), root=tmp_path).path
+        layout = encoder_model.read_layout(path)
+        assert (layout.pooling, layout.max_length, layout.lower_case) == ("cls", 64, False)
+        assert not (path / "2_Normalize").exists()
+        by_name = SentenceEncoder(str(path), normalize=False).encode(["who wrote it"])
+        as_weights = SentenceEncoder(str(plain), pooling="cls", normalize=False, weights=str(path))
+        np.testing.assert_array_equal(as_weights.encode(["who wrote it"]), by_name)
+
     def test_adapter_none_measures_the_untrained_encoder(self, bert, done, tmp_path):
         base = api.train(*words(bert, "mdr", "adapter=none"), root=tmp_path)
         assert base.facts["held_out_loss"]["base"] == pytest.approx(done.facts["held_out_loss"]["base"], abs=1e-5)
@@ -166,6 +181,7 @@ class TestRefused:
         refused(*words(bert, "dpr", "adapter=lora"), match=r"^adapter=lora: an encoder is trained whole; adapter=full")
         two = ("trainer=ddp", "trainer.accelerator=cpu", "trainer.devices=2")
         refused(*words(bert, "dpr", *two), match=r"^trainer\.data=bi_encoder trains in one process \(every passage")
+        refused(*words(bert, "dpr", "bi_encoder.hops=0"), match=r"^bi_encoder\.hops=0; allowed: 1 and more")
         trained = r"a training starts from the model; encoder\.weights=null"
         refused(*words(bert, "dpr", f"encoder.weights={bert}"), match=trained)
 

@@ -23,6 +23,7 @@ TINY = Shape("llama", 2, 0, 8, 16, 2, 1, 4, 10, tied=True, gated=True)
 SMOL = Shape("llama", 30, 0, 576, 1536, 9, 3, 64, 49152, tied=True, gated=True)
 LLAMA_13B = Shape("llama", 40, 0, 5120, 13824, 40, 40, 128, 32000, tied=False, gated=True, stored="bfloat16")
 FULL, LORA, QLORA = Adapter("full"), Adapter("lora", 2), Adapter("qlora", 2)
+ROBERTA = {"layers": 12, "hidden": 768, "intermediate": 3072, "heads": 12, "kv_heads": 12, "head_dim": 64}
 TRAINER: dict[str, Any] = {
     **{"data": "pairs", "epochs": 2.0, "max_steps": None, "batch_size": 4, "validations": 1, "max_tokens": 100},
     **{"accelerator": "cpu", "devices": 1, "nodes": 1, "strategy": "auto", "precision": "auto"},
@@ -317,3 +318,24 @@ def test_gpus_by_name() -> None:
     assert gpu("A100-80GB") == GPUS["A100-80GB"]
     with pytest.raises(InputError, match=r"trainer\.gpu=A100-80; did you mean A100-80GB\? \(allowed: A100-40GB"):
         gpu("A100-80")
+
+
+def test_a_sentence_encoder_has_the_weights_that_are_built() -> None:
+    from transformers import BertConfig, BertModel
+
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    config = BertConfig(vocab_size=80, max_position_embeddings=32, **sizes)
+    built = BertModel(config, add_pooling_layer=False)
+    shape = from_config(config.to_dict())
+    assert shape is not None and parameters(shape) == sum(weight.numel() for weight in built.parameters())
+    # as published, without the pooler: 50265 · 768 + 515 · 768 + 12 · 7,087,872 + 2 · 768
+    assert parameters(from_figures({"plan": {"family": "bert", "vocabulary": 50265, **ROBERTA}})) == 124_055_040
+
+
+def test_no_logits_and_no_adapter_are_planned_for_a_sentence_encoder() -> None:
+    shape = Shape("bert", 12, 0, 768, 3072, 12, 12, 64, 50265, tied=True, gated=False, positions=515)
+    counts = Counts(100, 10, 500.0, 0.0, 1000, 0)
+    trainer = {**TRAINER, "data": "bi_encoder", "micro_batch_size": 64, "accelerator": "gpu"}
+    plan = Plan({"model": "x"}, shape, FULL, trainer, counts, "A10G")
+    assert plan.parts()["logits"] == 0 and "adapter" not in would_fit(plan) and "fsdp" not in would_fit(plan)
+    assert "trainer.micro_batch_size=1" in would_fit(plan)

@@ -125,6 +125,8 @@ def _changes(plan: Plan, several: bool) -> Iterator[tuple[str, Plan]]:
     short = max(8, counts.longest // 2)
     cut = replace(counts, longest=short, learnt=min(counts.learnt, short))
     yield f"{prefix}trainer.max_tokens={short}", replace(base, counts=cut)
+    if trainer["data"] == "bi_encoder":  # trained whole, and by one process
+        return
     ranks = Adapter("lora", adapter.rank or 16, adapter.dropout, adapter.targets)
     if adapter.kind == "full":
         yield f"{prefix}adapter=lora", replace(base, adapter=ranks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphcontext.component import instantiate
 from graphcontext.errors import InputError
 from graphcontext.train.key import base
 from graphcontext.train.settings import TrainerSettings
@@ -26,6 +27,7 @@ def check_together(config: dict[str, Any], settings: TrainerSettings, adapter: A
         why = "4-bit weights are packed with their scales, so a shard of them cannot be computed with"
         raise InputError(f"adapter=qlora with trainer=fsdp: {why}; adapter=lora trainer=fsdp, or trainer=ddp")
     if settings.data == "bi_encoder":
+        instantiate(config["bi_encoder"], "bi_encoder")
         if adapter.kind not in ("none", "full"):
             mend = "adapter=full, or none to measure it"
             raise InputError(f"adapter={adapter.kind}: an encoder is trained whole; {mend}")
