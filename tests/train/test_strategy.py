@@ -1,4 +1,4 @@
-"""Ranks, worlds, precision and devices, as launchers and settings say them."""
+"""Precision and devices, as settings say them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from graphcontext.errors import InputError
 from graphcontext.generate.causal_model import device_map
 from graphcontext.train import strategy
-from graphcontext.train.strategy import check_world, device_of, launched, local_rank, precision_of, rank
+from graphcontext.train.strategy import device_of, launched, precision_of
 from tests.train.test_settings import settings
 
 NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
@@ -27,47 +27,6 @@ def given(monkeypatch):
     return lambda **values: [monkeypatch.setenv(name, value) for name, value in values.items()]
 
 
-@pytest.mark.parametrize(
-    ("values", "ours", "local"),
-    [
-        ({}, 0, 0),
-        ({"LOCAL_RANK": "1"}, 1, 1),  # Lightning's own launcher
-        ({"RANK": "5", "LOCAL_RANK": "1"}, 5, 1),  # torchrun on the third node
-        ({"SLURM_NTASKS": "8", "SLURM_PROCID": "6", "SLURM_LOCALID": "2"}, 6, 2),
-        ({"SLURM_NTASKS": "1", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}, 0, 0),  # one task within a Slurm job
-    ],
-)
-def test_ranks(given, values, ours, local):
-    given(**values)
-    assert (rank(), local_rank()) == (ours, local)
-
-
-class TestT35:
-    """Other numbers of processes than are named: refused, with both, before anything waits for a rank."""
-
-    @pytest.mark.parametrize(
-        ("values", "message"),
-        [
-            ({"WORLD_SIZE": "4"}, r"WORLD_SIZE=4 processes were started, but trainer\.devices=2 × .*nodes=1 are 2"),
-            ({"SLURM_NTASKS": "4"}, r"SLURM_NTASKS=4 processes were started, but trainer\.devices=2 .* are 2"),
-        ],
-    )
-    def test_refused(self, given, values, message):
-        given(**values)
-        with pytest.raises(InputError, match=message):
-            check_world(settings(strategy="ddp", devices=2))
-
-    @pytest.mark.parametrize("values", [{}, {"WORLD_SIZE": "2"}, {"WORLD_SIZE": "1"}, {"SLURM_NTASKS": "2"}])
-    def test_taken(self, given, values):
-        given(**values)
-        check_world(settings(strategy="ddp", devices=2))
-
-    def test_several_processes_for_a_training_of_one_are_refused(self, given):
-        given(WORLD_SIZE="2", LOCAL_RANK="0")
-        with pytest.raises(InputError, match=r"WORLD_SIZE=2 processes were started, but .* are 1"):
-            check_world(settings())
-
-
 class TestT44:
     """Each rank loads on its own GPU, a quantised base too."""
 
@@ -79,7 +38,7 @@ class TestT44:
     def test_the_device_is_of_this_rank(self, given, monkeypatch):
         monkeypatch.setattr(strategy, "has_gpu", lambda: True)
         monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-        given(LOCAL_RANK="1")
+        given(WORLD_SIZE="2", LOCAL_RANK="1")
         assert device_of(settings(accelerator="gpu", strategy="ddp", devices=2)) == "cuda:1"
 
     def test_a_process_group_of_another_size_is_an_error(self, given, monkeypatch):

@@ -13,6 +13,7 @@ from graphcontext.config import compose
 from graphcontext.errors import InputError
 from graphcontext.models import has_gpu
 from graphcontext.train.together import check_together
+from graphcontext.train.world import check_world
 
 NEEDED = {"pytorch_lightning": "pytorch-lightning", "peft": "peft"}
 
@@ -46,6 +47,7 @@ def train(overrides: list[str], config_dir: str | None, root: Path, quiet: bool)
     check_extra()
     parts = [instantiate(composed.config[name], name) for name in ("trainer", "adapter")]
     check_together(composed.config, *parts)  # before seconds of imports
+    check_world(parts[0])
     from graphcontext.train.fit import train as fit
 
     return fit(composed.config, root, quiet, experiment)

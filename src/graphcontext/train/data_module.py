@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader
 from graphcontext.train.batches import Course, Deal, Learnt, RankBatches, held_out_batches
 from graphcontext.train.examples import Examples
 from graphcontext.train.settings import TrainerSettings
-from graphcontext.train.strategy import rank
+from graphcontext.train.world import rank
 
 
 class PairsData(pl.LightningDataModule):

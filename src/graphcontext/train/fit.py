@@ -28,10 +28,11 @@ from graphcontext.train.report import Bar, Wandb
 from graphcontext.train.result import write_result
 from graphcontext.train.settings import TrainerSettings
 from graphcontext.train.steps import Seats, Steps
-from graphcontext.train.strategy import Calm, device_of, launched, lightning_trainer, precision_of, rank
+from graphcontext.train.strategy import Calm, device_of, launched, lightning_trainer, precision_of
 from graphcontext.train.together import check_together
 from graphcontext.train.trained import STAGE
 from graphcontext.train.training import Training
+from graphcontext.train.world import rank
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def free_gpu_gib() -> tuple[str, float, bool] | None:
         return None
     import torch
 
-    from graphcontext.train.strategy import local_rank
+    from graphcontext.train.world import local_rank
 
     torch.cuda.set_device(local_rank())  # no context on another rank's GPU
     free, _ = torch.cuda.mem_get_info()

@@ -10,15 +10,16 @@ import torch
 import yaml
 
 from graphcontext.errors import InputError
-from graphcontext.files import digest, write_atomic
+from graphcontext.files import digest, put_below, write_atomic
 from graphcontext.manifest import provenance
 from graphcontext.train.base import Base
 from graphcontext.train.checkpoint import Position
 from graphcontext.train.key import asker
 from graphcontext.train.report import plot, write_csv
 from graphcontext.train.steps import Seats, final_state
-from graphcontext.train.strategy import precision_of, rank
+from graphcontext.train.strategy import precision_of
 from graphcontext.train.training import Training
+from graphcontext.train.world import rank
 
 
 def write_result(training: Training, module: Any, position: Position) -> dict[str, Any]:
@@ -94,5 +95,6 @@ def write_model(base: Base, weights: dict[str, Any], folder: Path) -> None:
     with torch.no_grad():
         for name, weight in network.named_parameters():
             weight.copy_(weights[name])
-    network.save_pretrained(str(folder))
-    base.write_beside(folder)
+    with put_below(folder) as made:
+        network.save_pretrained(str(made))
+        base.write_beside(made)

@@ -15,12 +15,13 @@ import torch
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from graphcontext.errors import InputError, RunError
-from graphcontext.files import write_atomic
+from graphcontext.files import check_held, write_atomic
 from graphcontext.train import checkpoint
 from graphcontext.train.checkpoint import Position
 from graphcontext.train.report import Bar, Wandb, write_csv
 from graphcontext.train.stop import SIGNALS, StopWish
 from graphcontext.train.tuning import Tuning, summed
+from graphcontext.train.world import check_group
 
 LAST = "last.pt"
 
@@ -79,6 +80,10 @@ class Steps(pl.Callback):
 
     # Lightning's hooks
 
+    def setup(self, trainer: pl.Trainer, pl_module: Tuning, stage: str) -> None:
+        """Check that the ranks are those that batches are dealt out for."""
+        check_group(pl_module.settings)
+
     def on_train_start(self, trainer: pl.Trainer, module: Tuning) -> None:
         """Listen to signals, put a checkpoint back, and measure the base model before the first step."""
         self.wish.listen()
@@ -101,6 +106,8 @@ class Steps(pl.Callback):
         """Close an optimiser step when its last forward pass is done."""
         if module.passes < trainer.accumulate_grad_batches:
             return
+        if trainer.is_global_zero:  # it holds the lease; the others end with it
+            check_held(self.seats.folder)
         saves = time.monotonic() - self.saved > 60 * module.settings.checkpoint_minutes
         told = [module.loss_sum.double(), float(saves and trainer.is_global_zero)]
         told += [float(self.wish.signal == number) for number in SIGNALS]
@@ -137,6 +144,7 @@ class Steps(pl.Callback):
                 on_gpu = module.device.type == "cuda"
                 shown = self.profiler.key_averages().table(sort_by=f"self_{'cuda' if on_gpu else 'cpu'}_time_total")
                 write_atomic(self.seats.folder / "profile.txt", shown)
+                check_held(self.seats.folder)
                 self.profiler.export_chrome_trace(str(self.seats.folder / "profile.json"))
 
     # Parts of a step
@@ -148,6 +156,7 @@ class Steps(pl.Callback):
             checkpoint.write(self.seats.last, state, self.position)
             for other in self.seats.last.parent.glob("best-*.pt"):  # no checkpoint names them any more
                 if other != self.seats.best(self.position.best_step):
+                    check_held(other)
                     other.unlink(missing_ok=True)
             write_csv(self.seats.csv, self.position.rows)
         self.saved = time.monotonic()
@@ -221,6 +230,7 @@ def final_state(seats: Seats, keep: str, position: Position) -> dict[str, dict[s
     Raises:
         RunError: the checkpoint is gone.
     """
+    check_held(seats.folder)  # else another's checkpoints may stand in the place of ours
     of_best = keep == "best" and position.best is not None
     path = seats.best(position.best_step) if of_best else seats.last
     found = checkpoint.read(path)

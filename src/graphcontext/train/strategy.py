@@ -1,4 +1,4 @@
-"""Ranks, precision and strategy: from the settings of a training to Lightning's trainer."""
+"""Devices, precision and strategy: from the settings of a training to Lightning's trainer."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from graphcontext.errors import InputError, RunError
 from graphcontext.models import has_gpu
 from graphcontext.train.batches import Course, Deal
 from graphcontext.train.settings import TrainerSettings
+from graphcontext.train.world import check_world, local_rank, process
 
 VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "LOCAL_RANK", "WORLD_SIZE")  # that Lightning's launcher sets
 
@@ -45,23 +46,6 @@ def launched() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-def rank() -> int:
-    """Return the number of this process among all of a training: of torchrun, srun, or Lightning's own launcher."""
-    if "RANK" in os.environ:
-        return int(os.environ["RANK"])
-    if int(os.environ.get("SLURM_NTASKS", "1")) > 1 and "SLURM_PROCID" in os.environ:
-        return int(os.environ["SLURM_PROCID"])
-    return int(os.environ.get("LOCAL_RANK", "0"))
-
-
-def local_rank() -> int:
-    """Return the number of this process on its machine."""
-    for name in ("LOCAL_RANK", "SLURM_LOCALID"):
-        if name in os.environ:
-            return int(os.environ[name])
-    return 0
 
 
 def precision_of(settings: TrainerSettings) -> tuple[str, str]:
@@ -102,23 +86,6 @@ def device_of(settings: TrainerSettings) -> str:
     return f"cuda:{local_rank()}"
 
 
-def check_world(settings: TrainerSettings) -> None:
-    """Compare the processes that a launcher started with those that the settings name.
-
-    Raises:
-        InputError: with both numbers: a training of other ranks than it was planned for would hang or differ.
-    """
-    if settings.nodes > 1 and "RANK" not in os.environ and int(os.environ.get("SLURM_NTASKS", "1")) <= 1:
-        mend = "start it by torchrun or srun, which number the processes of all nodes"
-        raise InputError(f"trainer.nodes={settings.nodes}, but this process has no number among them; {mend}")
-    started = {name: os.environ.get(name) for name in ("WORLD_SIZE", "SLURM_NTASKS")}
-    world = started["WORLD_SIZE"] or started["SLURM_NTASKS"]
-    if world is not None and int(world) > 1 and int(world) != settings.world:
-        what = "WORLD_SIZE" if started["WORLD_SIZE"] else "SLURM_NTASKS"
-        got = f"trainer.devices={settings.devices} × trainer.nodes={settings.nodes}"
-        raise InputError(f"{what}={world} processes were started, but {got} are {settings.world}; make them equal")
-
-
 def lightning_trainer(settings: TrainerSettings, course: Course, deal: Deal, steps: Any, folder: Path) -> Any:
     """Return a Lightning trainer for the steps that are left. All of them are one epoch to it: epochs, validation,
     checkpoints and the order of batches are ours, since its resume in mid-epoch repeats batches.
@@ -131,19 +98,17 @@ def lightning_trainer(settings: TrainerSettings, course: Course, deal: Deal, ste
         folder: for whatever Lightning writes.
     """
     import pytorch_lightning as pl
-    from pytorch_lightning.plugins.environments import SLURMEnvironment
 
     check_world(settings)
     device_of(settings)
     precision, _ = precision_of(settings)
-    plugins = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
     return pl.Trainer(
         accelerator=settings.accelerator,
         devices=settings.devices,
         num_nodes=settings.nodes,
         strategy=_strategy(settings),
         precision="bf16-mixed" if precision == "bfloat16" else "32-true",
-        plugins=plugins,
+        plugins=[_environment()],
         max_epochs=1,
         max_steps=course.total - steps.position.step,
         accumulate_grad_batches=deal.passes(course.batch_size),
@@ -157,6 +122,16 @@ def lightning_trainer(settings: TrainerSettings, course: Course, deal: Deal, ste
         use_distributed_sampler=False,
         default_root_dir=str(folder),
     )
+
+
+def _environment() -> Any:
+    """Return Lightning's view of the launcher that we see: it would choose by other variables."""
+    from pytorch_lightning.plugins.environments import LightningEnvironment, SLURMEnvironment, TorchElasticEnvironment
+
+    launcher = process().launcher
+    if launcher == "slurm":
+        return SLURMEnvironment(auto_requeue=False)
+    return TorchElasticEnvironment() if launcher == "torchrun" else LightningEnvironment()
 
 
 def _strategy(settings: TrainerSettings) -> Any:
