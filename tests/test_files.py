@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import resource
 import tempfile
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcontext.errors import RunError
-from graphcontext.files import append_lines, canonical, digest, jsonl, read_lines, write_atomic
+from graphcontext.files import append_lines, canonical, digest, jsonl, put_below, read_lines, write_atomic
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
@@ -45,6 +47,57 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_half_written(tmp_path: Path
                 write_atomic(path, "new")
         assert path.read_text() == "old"
         assert [p.name for p in tmp_path.iterdir()] == ["metrics.json"]
+
+
+@contextlib.contextmanager
+def files_up_to(size: int):
+    """Let the system refuse what makes a file larger: errno 27, as a full disk is 28."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_fault_of_the_disk_within_torch_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    state = {"a": torch.zeros(100_000)}
+    with files_up_to(100_000), pytest.raises(RunError, match=r"^cannot write .*last\.pt: File too large$"):
+        write_atomic(tmp_path / "last.pt", lambda stream: torch.save(state, stream))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_by_whatever_name_a_library_gives_it(tmp_path: Path) -> None:
+    class Raw:
+        def write(self, stream) -> None:
+            stream.raw.fault = FULL
+            raise RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 64 vs 0")
+
+    with pytest.raises(RunError, match=r"disk full while writing .*last\.pt; free some space"):
+        write_atomic(tmp_path / "last.pt", Raw().write)
+    with pytest.raises(ZeroDivisionError):  # no fault of the disk
+        write_atomic(tmp_path / "last.pt", lambda stream: 1 / 0)
+    with pytest.raises(RuntimeError, match="own"), put_below(tmp_path):
+        raise RuntimeError("own")
+    with pytest.raises(RunError, match="disk full while writing"), put_below(tmp_path):
+        raise ValueError("I/O error: No space left on device (os error 28)")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fault_of_the_disk_within_safetensors_is_one_line_too(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import save_file
+
+    refused = pytest.raises(RunError, match=r"^cannot write .*: File too large$")
+    with files_up_to(100_000), refused, put_below(tmp_path) as made:
+        save_file({"a": torch.zeros(100_000)}, made / "model.safetensors")
+    assert list(tmp_path.iterdir()) == []
+    with put_below(tmp_path) as made:
+        (made / "inner").mkdir()
+        (made / "inner" / "x").write_text("1")
+        (made / "y").write_text("2")
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["inner", "x", "y"]
 
 
 def test_a_full_disk_while_appending_is_one_line(tmp_path: Path) -> None:

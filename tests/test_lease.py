@@ -13,11 +13,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from graphcontext import lease
 from graphcontext.errors import RunError
+from graphcontext.files import append_lines, put_below, read_lines, write_atomic
 from graphcontext.lease import Lease
 
 SRC = Path(__file__).parents[1] / "src"
@@ -220,3 +222,80 @@ def test_a_full_disk_is_one_line_and_leaves_no_lock(tmp_path: Path, monkeypatch)
     with pytest.raises(RunError, match="disk full while writing"), Lease(tmp_path / "x.lock"):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def taken_over(path: Path) -> None:
+    """Put another process' lock in the place of ours, as if this one had slept."""
+    path.write_text(json.dumps({"host": "node17", "pid": 12, "started": "1", "nonce": "other"}))
+
+
+def test_a_lock_that_was_taken_over_is_known_lost(tmp_path: Path) -> None:
+    path = tmp_path / "adapter" / "abc.lock"
+    with Lease(path) as mine:
+        mine.check()
+        taken_over(path)
+        said = r"^adapter/abc was taken over by node17 pid 12 while this process slept; nothing more is written"
+        with pytest.raises(RunError, match=said) as lost:
+            mine.check()
+        assert "\n" not in str(lost.value) and lost.value.exit_code == 1
+        for content in ("", "[]"):  # the other writes its name just now
+            path.write_text(content)
+            with pytest.raises(RunError, match="taken over by another process"):
+                mine.check()
+        path.unlink()  # the other has done its work
+        with pytest.raises(RunError, match="taken over by another process"):
+            mine.check()
+
+
+def test_the_heartbeat_does_not_bring_a_lost_lock_back(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(lease, "HEARTBEAT", 0.01)
+    path = tmp_path / "x.lock"
+    with Lease(path) as mine:
+        taken_over(path)
+        os.utime(path, (1, 1))
+        beats = threading.Event()
+        check = mine.check
+        monkeypatch.setattr(mine, "check", lambda: (beats.set(), check()))
+        assert beats.wait(20)
+    assert path.stat().st_mtime == 1
+
+
+def test_after_a_loss_nothing_below_its_folder_is_written(tmp_path: Path) -> None:
+    folder = tmp_path / "abc"
+    with Lease(tmp_path / "abc.lock", guards=folder):
+        write_atomic(folder / "checkpoints" / "best-2.pt", "ours")
+        append_lines(folder / "x.part", [{"id": "1"}])
+        taken_over(tmp_path / "abc.lock")
+        (folder / "checkpoints" / "best-2.pt").write_text("theirs")
+        for write in (
+            lambda: write_atomic(folder / "checkpoints" / "best-2.pt", "late"),
+            lambda: append_lines(folder / "x.part", [{"id": "2"}]),
+            lambda: put(folder),
+        ):
+            with pytest.raises(RunError, match="taken over"):
+                write()
+        write_atomic(tmp_path / "elsewhere", "text")
+    assert (folder / "checkpoints" / "best-2.pt").read_text() == "theirs"
+    assert sorted(p.name for p in folder.rglob("*")) == ["best-2.pt", "checkpoints", "x.part"]
+    assert len(read_lines(folder / "x.part")) == 1
+    write_atomic(folder / "free", "text")  # no lease of ours stands before it any more
+
+
+def put(folder: Path) -> None:
+    with put_below(folder) as made:
+        (made / "model").write_text("late")
+
+
+def test_it_is_looked_at_last_before_the_file_is_put_in_place(tmp_path: Path) -> None:
+    """A process put to sleep while it writes gigabytes: what stands there after it is the other's."""
+    folder = tmp_path / "abc"
+    with Lease(tmp_path / "abc.lock", guards=folder):
+
+        def slow(stream: BinaryIO) -> None:
+            stream.write(b"ours")
+            taken_over(tmp_path / "abc.lock")
+            (folder / "file").write_text("theirs")
+
+        with pytest.raises(RunError, match="taken over"):
+            write_atomic(folder / "file", slow)
+    assert [p.name for p in folder.iterdir()] == ["file"] and (folder / "file").read_text() == "theirs"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from graphcontext import store
-from graphcontext.errors import RunError
+from graphcontext.errors import InputError, RunError
 from graphcontext.files import append_lines, digest, read_lines, write_atomic
 from graphcontext.store import Artefact, CallLog, Store, Workspace
 
@@ -123,6 +123,52 @@ def test_a_full_disk_leaves_it_unfinished_and_is_one_line(artefact: Artefact, mo
     assert "\n" not in str(raised.value) and raised.value.exit_code == 1
     assert artefact.finished is None
     assert names(artefact) == ["begun.json", "predictions.jsonl"]
+
+
+def test_one_whose_lease_was_lost_is_neither_finished_nor_cleared(artefact: Artefact, monkeypatch) -> None:
+    fill(artefact, "theirs\n", {"context": "a"})
+    done = (artefact.path / "done.json").read_bytes()
+
+    def lose() -> None:
+        artefact.path.with_name(f"{artefact.key}.lock").write_text(json.dumps({"nonce": "other"}))
+
+    with artefact.lock():
+        lose()
+        for late in (lambda: artefact.finish({}, {}), artefact.clear, lambda: artefact.begin({"context": "b"})):
+            with pytest.raises(RunError, match="taken over by another process while this process slept"):
+                late()
+    artefact.path.with_name(f"{artefact.key}.lock").unlink()
+
+    def hash_slowly(path: Path) -> str:
+        lose()
+        return "0"
+
+    monkeypatch.setattr(store, "hash_file", hash_slowly)  # lost while gigabytes are hashed
+    with artefact.lock(), pytest.raises(RunError, match="taken over"):
+        artefact.finish({}, {})
+    assert names(artefact) == ["begun.json", "done.json", "predictions.jsonl"]
+    assert (artefact.path / "done.json").read_bytes() == done
+
+
+def test_what_killed_processes_left_is_swept_when_the_work_goes_on(artefact: Artefact) -> None:
+    left = (".done.json.77.0123abcd.tmp", "checkpoints/.best-2.pt.78.0123abcd.tmp", ".files.79.0123abcd.tmp/model")
+    for name in (*left, "checkpoints/best-2.pt", ".keep.tmp", "own.tmp"):
+        (artefact.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (artefact.path / name).write_text("x")
+    with artefact.lock():
+        assert names(artefact) == [".keep.tmp", "checkpoints", "own.tmp"]
+        assert [p.name for p in (artefact.path / "checkpoints").iterdir()] == ["best-2.pt"]
+
+
+@pytest.mark.parametrize("place", ["store", "store/prediction", "store/prediction/k"])
+@pytest.mark.parametrize("dangling", [False, True])
+def test_a_file_in_the_place_of_a_folder_is_wrong_input(tmp_path: Path, place: str, dangling: bool) -> None:
+    path = tmp_path / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to("gone") if dangling else path.write_text("")
+    what = "a link to nothing" if dangling else "a file"
+    with pytest.raises(InputError, match=f"{place} is {what}, where a folder is wanted; move it away"):
+        Store(tmp_path / "store").artefact("prediction", "k")
 
 
 def test_a_file_rewritten_at_once_with_equal_length_has_another_hash(artefact: Artefact) -> None:

@@ -14,7 +14,8 @@ import uuid
 from pathlib import Path
 from typing import Any, Self
 
-from graphcontext.files import disk_error
+from graphcontext.errors import RunError
+from graphcontext.files import disk_error, held
 
 HEARTBEAT = 5.0  # seconds between two signs of life of a lock's owner
 STALE = 60.0  # seconds without one after which others take the lock over
@@ -26,10 +27,19 @@ class Lease:
 
     Waits while another process holds it; takes it over when its owner is dead (same host) or has given no
     sign of life for ``STALE`` seconds.
+
+    A process that sleeps longer (a suspended job, a stalled file server) loses it: :meth:`check` tells, and stands
+    before each write below the folder that it ``guards``.
+
+    Args:
+        path: the lock file.
+        guards: the folder that is written to by its holder alone.
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, guards: Path | None = None):
         self.path = path
+        self.guards: contextlib.AbstractContextManager[None]
+        self.guards = contextlib.nullcontext() if guards is None else held(guards, self.check)
         self.nonce = uuid.uuid4().hex
         self._stop = threading.Event()
 
@@ -46,13 +56,34 @@ class Lease:
                 told = True
             time.sleep(0.2)
         threading.Thread(target=self._beat, daemon=True).start()
+        self.guards.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
+        self.guards.__exit__(None, None, None)
         owner = self._owner()
         if owner is not None and owner.get("nonce") == self.nonce:
             self.path.unlink(missing_ok=True)
+
+    def check(self) -> None:
+        """Look whether the lock is still this process' own.
+
+        Raises:
+            RunError: another process has taken it over, or the lock cannot be read.
+        """
+        try:
+            owner = json.loads(self.path.read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):  # it has done its work; or it writes its name just now
+            owner = None
+        except OSError as error:
+            raise RunError(f"cannot read {self.path}: {error.strerror}") from error
+        owner = owner if isinstance(owner, dict) else {}
+        if owner.get("nonce") == self.nonce:
+            return
+        other = f"{owner['host']} pid {owner['pid']}" if "host" in owner and "pid" in owner else "another process"
+        what = f"{self.path.parent.name}/{self.path.stem} was taken over by {other} while this process slept"
+        raise RunError(f"{what}; nothing more is written; the same command waits for it")
 
     def _create(self) -> bool:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -134,9 +165,9 @@ class Lease:
 
     def _beat(self) -> None:
         while not self._stop.wait(HEARTBEAT):
-            with contextlib.suppress(OSError):
-                if (self._owner() or {}).get("nonce") == self.nonce:
-                    os.utime(self.path)
+            with contextlib.suppress(OSError, RunError):  # what is lost is said before the next write
+                self.check()
+                os.utime(self.path)
 
 
 def _pid_namespace() -> str | None:

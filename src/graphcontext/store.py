@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphcontext.files import append_lines, digest, read_lines, write_atomic
+from graphcontext.files import append_lines, check_folder, check_held, digest, read_lines, sweep, write_atomic
 from graphcontext.lease import Lease
 from graphcontext.models import hash_file
 
@@ -53,6 +53,7 @@ class Artefact:
 
     def begin(self, inputs: dict[str, str]) -> None:
         """Start or go on with the work: what was begun from other inputs is thrown away, calls excepted."""
+        check_held(self.path)
         begun = self.path / "begun.json"
         if begun.is_file() and self._begun() != inputs:
             self.clear()
@@ -71,6 +72,7 @@ class Artefact:
         if calls.is_file():
             append_lines(old, read_lines(calls))
         for file in self.path.iterdir():
+            check_held(file)
             if file.is_dir():
                 shutil.rmtree(file)
             elif file not in (begun, old):
@@ -79,13 +81,22 @@ class Artefact:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[Artefact]:
-        """Hold the lease on this artefact; others wait, and find it finished when they get it."""
-        with Lease(self.path.with_name(f"{self.key}.lock")):
+        """Hold the lease on this artefact; others wait, and find it finished when they get it.
+
+        Nothing more is written below its folder once the lease is lost. What killed processes left is swept.
+        """
+        with Lease(self.path.with_name(f"{self.key}.lock"), guards=self.path):
             self.path.mkdir(parents=True, exist_ok=True)
+            sweep(self.path)
             yield self
 
     def finish(self, facts: dict[str, Any] | None = None, inputs: dict[str, str] | None = None) -> None:
-        """Mark the artefact as done: from here on its files do not change unless its inputs do."""
+        """Mark the artefact as done: from here on its files do not change unless its inputs do.
+
+        Raises:
+            RunError: the lease on it is lost, before or while its files were hashed; or the disk is full.
+        """
+        check_held(self.path)
         files = {
             p.name: hash_file(p)
             for p in sorted(self.path.iterdir())
@@ -102,7 +113,14 @@ class Store:
         self.root = Path(root)
 
     def artefact(self, stage: str, key: str) -> Artefact:
-        return Artefact(stage, key, self.root / stage / key)
+        """Return one artefact, there or not.
+
+        Raises:
+            InputError: a file stands where a folder of the store is wanted.
+        """
+        path = self.root / stage / key
+        check_folder(path)
+        return Artefact(stage, key, path)
 
 
 class _Told:
