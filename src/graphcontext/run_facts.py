@@ -83,6 +83,12 @@ def _kinds(reason: str | None) -> list[str]:
     return [re.sub(r" for \d+ of \d+ (passages|entities)", "", part) for part in (reason or "").split("; ") if part]
 
 
+def _count(said: list[Any]) -> dict[str, int]:
+    """Return of how many questions each kind of reason was said: a later stage may say what an earlier one did."""
+    pairs = dict.fromkeys((record.id, kind) for record in said for kind in _kinds(record.reason))
+    return dict(Counter(kind for _, kind in pairs))
+
+
 def lost(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return how many questions are answered, and where the others were lost, if that was scored (``answered``)."""
     if not rows or "answered" not in rows[0]:
@@ -116,7 +122,7 @@ def facts(job: Any) -> dict[str, Any]:
         "not_scored": sorted(set(job.pipeline.config["metric"]) - set(job.scores)),
         "n_units_cut": sum(c.n_cut for c in job.contexts),
         "n_retry": sum(bool(c.retry) for c in job.contexts),
-        "reasons": dict(Counter(kind for record in said for kind in _kinds(record.reason))),
+        "reasons": _count(said),
         "mean_context_tokens": round(n_tokens / max(1, len(job.contexts)), 1),
     }
     padding = job.data.card.get("corpora", {}).get("padded to", "not padded")
