@@ -80,6 +80,10 @@ def words(bert, kind="mdr", *more):
     return [f"experiment=kgp/train_{kind}", f"encoder.model={bert}", *SHORT, *more]
 
 
+def read(folder, pattern):
+    return [path.read_text() for path in folder.glob(pattern)]
+
+
 def refused(*said, match):
     with pytest.raises(InputError, match=match) as caught:
         api.train(*said)
@@ -218,6 +222,10 @@ def test_a_run_follows_the_bytes_of_its_weights(bert, tmp_path):
     assert [r.passages for r in untrained.rankings()] != [r.passages for r in run.rankings()]
     other = api.run(*said, f"encoder.weights={done.path}", root=tmp_path)  # as a folder
     assert [r.passages for r in other.rankings()] == [r.passages for r in run.rankings()]
+    graph = ("experiment=kgp/neighbourhood", "graph=knn_mdr", "graph.k=2", "encoder.weights=kgp/train_dpr")
+    near = api.run(*graph, "dataset.limit=3", f"encoder.model={bert}", root=tmp_path)
+    (built,) = [known["inputs"] for known in map(json.loads, read(tmp_path / "store" / "graph", "*/done.json"))]
+    assert near.manifest["stages"][name]["content"] == built[name]  # the graph is made from these very bytes
 
 
 def test_without_weights_no_key_changes():
