@@ -124,6 +124,19 @@ def test_algorithm_1_within_its_budget():
     assert ids(walk(retriever, POOL, graph(POOL, *EDGES), "river")) == "ab"
 
 
+def test_without_revisits_each_step_finds_new_passages():
+    # a takes d and c; b's neighbours are e and f. Without revisits e is not taken twice, nor a seed from another.
+    def found(revisit: bool, mode: str):
+        agent = Says(a="mill", b="mill")
+        retriever = Traversal(agent, top_k=6, branching=1, n_seeds=2, mode=mode, revisit=revisit)
+        return walk(retriever, POOL, graph(POOL, *EDGES, "ab"), "river")
+
+    assert ids(found(True, "code")) == ids(found(True, "paper")) == "aeb"  # both go to e
+    assert ids(found(False, "code")) == ids(found(False, "paper")) == "aebf"
+    ranking = walk(Traversal(Says(), 4, 2, revisit=False), POOL, graph(POOL, "ab"), "river")
+    assert ids(ranking) == "ab" and ranking.reason == "no new neighbour for 2 of 2 passages"
+
+
 def test_without_a_graph_every_other_passage_is_a_neighbour():
     agent = Says(a="lonely", b="wheel")
     retriever = Traversal(agent, top_k=2, branching=1, use_graph=False)
@@ -271,10 +284,11 @@ def test_batches_change_nothing_and_budgets_hold(texts, edges, mode, top_k, data
     corpora = {pool.id: pool for pool in pools}
     branching = data.draw(st.integers(1, top_k))
     for agent in (TfidfAgent(None), RandomAgent(), TfidfAgent([2, 1])):
-        retriever = Traversal(agent, top_k, branching, max_hops=mode[1], mode=mode[0])
+        revisit = data.draw(st.booleans())
+        retriever = Traversal(agent, top_k, branching, max_hops=mode[1], mode=mode[0], revisit=revisit)
         together = retriever.retrieve(questions, corpora, graphs)
         check_rankings(together, questions, corpora)
-        fresh = Traversal(agent, top_k, branching, max_hops=mode[1], mode=mode[0])
+        fresh = Traversal(agent, top_k, branching, max_hops=mode[1], mode=mode[0], revisit=revisit)
         assert together == [fresh.retrieve([question], corpora, graphs)[0] for question in questions[::-1]][::-1]
         for ranking in together:
             n_pairs = sum(max(1, len(step.chosen)) for step in (ranking.steps or ())[1:])
@@ -282,3 +296,6 @@ def test_batches_change_nothing_and_budgets_hold(texts, edges, mode, top_k, data
             assert len(ranking.passages) <= most and (mode[0] == "paper" or n_pairs <= top_k)
             for step in (ranking.steps or ())[1:]:
                 assert not set(step.path) & set(step.chosen)
+            if not revisit:
+                taken = [one for step in ranking.steps or () for one in step.chosen]
+                assert len(taken) == len(set(taken))

@@ -52,6 +52,8 @@ class Traversal:
         mode: ``code`` or ``paper``.
         use_graph: False: the neighbours of a passage are all others (the rows without a graph).
         fit: passages that TF-IDF is fitted on: the ``candidates`` of a step, or the whole ``corpus``.
+        revisit: neighbours that another path found already may be chosen again, as in the released code and in
+            Algorithm 1; False: each step finds new ones, so that the budget buys more passages.
 
     Raises:
         InputError: a value out of range; a graph that is not there, or with other nodes than the corpus.
@@ -70,6 +72,7 @@ class Traversal:
         mode: str = "code",
         use_graph: bool = True,
         fit: str = "candidates",
+        revisit: bool = True,
     ):
         self.agent, self.use_graph, self.fit = agent, use_graph, check_fit(fit)
         self.top_k = checked_count("top_k", top_k)
@@ -86,7 +89,7 @@ class Traversal:
         n_first = n_seeds or max(1, top_k // branching)
         if schedule is not None:
             n_first = min(schedule[0], top_k)
-        self.budget = Budget(top_k, branching, n_first, max_hops, count_pairs=mode == "code")
+        self.budget = Budget(top_k, branching, n_first, max_hops, mode == "code", revisit)
         self._vocabulary = Vocabulary()
         self._indexes: dict[str, SubsetTfidf] = {}
 

@@ -19,6 +19,7 @@ Path = tuple[int, ...]
 
 FAILED = "agent failed"
 NO_NEIGHBOUR = "no neighbour"
+NO_NEW = "no new neighbour"
 NO_WORD = "no neighbour has a word"
 BY_INDEX = "no neighbour has a word of the evidence"  # all score 0: taken by index
 
@@ -33,6 +34,7 @@ class Budget:
         n_seeds: paths at the start.
         max_hops: passages on a path at most, None without limit.
         count_pairs: K counts pairs of a seed and a neighbour (and seeds alone) rather than passages put on paths.
+        revisit: a passage that was found on another path may be chosen again.
     """
 
     top_k: int
@@ -40,6 +42,7 @@ class Budget:
     n_seeds: int
     max_hops: int | None
     count_pairs: bool
+    revisit: bool = True
 
 
 class Pool:
@@ -56,7 +59,6 @@ class Pool:
         wordless = np.flatnonzero(index.counts.n_words == 0)
         self._text_of = index.counts.texts.copy()
         self._text_of[[i for i in wordless if not corpus.passages[i].match_text.strip()]] = -1
-
         self._candidates: dict[Path, np.ndarray] = {}
 
     def neighbours(self, passage: int) -> np.ndarray:
@@ -67,10 +69,14 @@ class Pool:
             found = np.unique(self.graph.indices[self.graph.indptr[passage] : self.graph.indptr[passage + 1]])
         return found[self._text_of[found] >= 0]
 
+    def is_new(self, passages: np.ndarray, seen: Sequence[int]) -> np.ndarray:
+        """Tell of each passage whether its text is not that of one seen."""
+        return ~np.isin(self._text_of[passages], self._text_of[list(seen)])
+
     def unseen(self, passage: int, seen: Sequence[int]) -> np.ndarray:
-        """Return those neighbours of a passage whose text is not that of a passage seen."""
+        """Return those neighbours of a passage whose text is not that of one seen."""
         found = self.neighbours(passage)
-        return found[~np.isin(self._text_of[found], self._text_of[list(seen)])]
+        return found[self.is_new(found, seen)]
 
     def candidates(self, path: Path) -> np.ndarray:
         """Return where a path can go on: neighbours of its last passage with a text that is not yet on it."""
@@ -131,6 +137,9 @@ class Walk:
             if evidence.status == "failed":
                 self._n_failed += 1
                 self._failure = self._failure or evidence.reason
+            if not self.budget.revisit:
+                fresh = self.pool.is_new(candidates, [*self.seeds, *self._found])
+                candidates, own = candidates[fresh], None if own is None else own[fresh]
             chosen, reason = self._choose(candidates, evidence, own)
         taken = chosen[: self._left].tolist()
         self.steps.append(Step(self._ids(path), evidence.text, self._ids(taken), len(candidates), reason))
@@ -146,6 +155,8 @@ class Walk:
         """Return the best candidates, and what is odd about them."""
         if evidence.status != "ok":
             return candidates[:0], evidence.reason or evidence.status
+        if not len(candidates):
+            return candidates, NO_NEW
         if own is not None:
             return candidates[order(own, self.budget.branching)], None
         if not self.pool.index.counts.n_words[candidates].any():
