@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 
 import pytest
 import torch
@@ -212,6 +213,29 @@ class TestRefusals:
     def test_a_gpu_that_is_not_there(self, train, monkeypatch):
         monkeypatch.setattr(strategy, "has_gpu", lambda: False)
         assert "torch sees no GPU here; trainer=cpu" in refused(train, "trainer=gpu")
+
+    @pytest.mark.parametrize(
+        ("more", "message"),
+        [
+            (["trainer=gpu"], "torch sees no GPU here"),
+            (["adapter.targets=[q_porj]"], "did you mean q_proj?"),
+            (["trainer.wandb=online"], "trainer.wandb=online: no API key here"),
+            (["trainer=ddp", "trainer.accelerator=cpu"], "SLURM_NTASKS=1 process was started"),
+        ],
+    )
+    def test_what_lacks_here_is_said_before_pairs_are_made(self, train, monkeypatch, more, message):
+        def made(*_):
+            raise AssertionError("hours of work")
+
+        wandb, errors = types.ModuleType("wandb"), types.ModuleType("wandb.errors")
+        wandb.login, wandb.__spec__, errors.Error = lambda **_: False, types.SimpleNamespace(), OSError
+        monkeypatch.setitem(sys.modules, "wandb", wandb)
+        monkeypatch.setitem(sys.modules, "wandb.errors", errors)
+        monkeypatch.setenv("SLURM_NTASKS", "1")
+        monkeypatch.setenv("SLURM_PROCID", "0")
+        monkeypatch.setattr(strategy, "has_gpu", lambda: False)
+        monkeypatch.setattr(fit, "read_pairs", made)
+        assert message in refused(train, *more)
 
     def test_t36_a_damaged_checkpoint_is_one_line_and_its_removal_mends_it(self, train, tmp_path, words):
         folder = tmp_path / "store" / "adapter" / fit.keys.training_key(tiny.composed(*words(*SHORT)))

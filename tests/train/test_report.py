@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from graphcontext.errors import InputError
+from graphcontext.errors import InputError, RunError
 from graphcontext.train import report
 from graphcontext.train.report import COLUMNS, Bar, Wandb, plot, running_mean, write_csv
 
@@ -81,7 +81,11 @@ class TestWandb:
         module = types.ModuleType("wandb")
         module.init, module.Settings = init, lambda **settings: settings
         module.__spec__ = types.SimpleNamespace()
+        module.errors = types.ModuleType("wandb.errors")
+        module.errors.Error = type("Error", (Exception,), {})
+        module.login = lambda prompt, verify: seen.get("key", False)
         monkeypatch.setitem(sys.modules, "wandb", module)
+        monkeypatch.setitem(sys.modules, "wandb.errors", module.errors)
         return seen
 
     def test_a_resume_continues_the_curve_of_its_key(self, fake, tmp_path):
@@ -105,6 +109,22 @@ class TestWandb:
         curve.close()
         said = "wandb is gone (Connection lost): losses go to metrics.csv alone\n"
         assert capsys.readouterr().err == said  # once
+
+    def test_online_without_a_key_is_refused_and_with_one_it_begins(self, fake, tmp_path):
+        with pytest.raises(InputError, match=r"trainer\.wandb=online: no API key here; wandb login, or WANDB_API_KEY"):
+            Wandb("online", "key", tmp_path, "n", {})
+        assert "init" not in fake
+        fake["key"] = True
+        assert Wandb("online", "key", tmp_path, "n", {}).run is not None
+
+    def test_a_server_that_refuses_the_key_is_one_line(self, fake, tmp_path, monkeypatch):
+        def lost(**_):
+            raise sys.modules["wandb"].errors.Error("API key is invalid")
+
+        fake["key"] = True
+        monkeypatch.setattr(sys.modules["wandb"], "init", lost)
+        with pytest.raises(RunError, match=r"trainer\.wandb=online: API key is invalid; another: offline, disabled"):
+            Wandb("online", "key", tmp_path, "n", {})
 
     def test_disabled_does_not_import_it(self, monkeypatch, tmp_path):
         monkeypatch.setitem(sys.modules, "wandb", None)

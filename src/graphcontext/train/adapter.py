@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.generate.adapters import import_peft
+from graphcontext.whole import load_config
 
 
 class NoAdapter:
@@ -109,6 +111,23 @@ class QLoRA(LoRA):
 
     kind: ClassVar[str] = "qlora"
     quantization: ClassVar[str] = "4bit"
+
+
+def check_targets(adapter: Any, folder: Path, is_seq2seq: bool) -> None:
+    """Check by a model's config that it has the modules that an adapter names, before anything of it is loaded.
+
+    Raises:
+        InputError: it has not.
+    """
+    if not getattr(adapter, "targets", None):
+        return
+    import torch
+    import transformers
+
+    kind = transformers.AutoModelForSeq2SeqLM if is_seq2seq else transformers.AutoModelForCausalLM
+    with torch.device("meta"):
+        network = kind.from_config(load_config(folder))
+    adapter.modules(network)
 
 
 def keep_unpacked(network: Any) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 from graphcontext import models
 from graphcontext.errors import InputError
 from graphcontext.generate.adapters import template_digest
-from graphcontext.generate.causal_model import CausalModel
+from graphcontext.generate.causal_model import CausalModel, quantization_config
 from graphcontext.generate.seq2seq_model import Seq2SeqModel
 from graphcontext.train import examples
+from graphcontext.train.adapter import check_targets
 from graphcontext.train.batches import Collate
 from graphcontext.train.counts import counted
 from graphcontext.train.outline import Counts
@@ -30,7 +31,8 @@ class Base:
         settings: of the training.
 
     Raises:
-        InputError: no such GPU, or a model that is not whole. Of it only the tokenizer is loaded yet.
+        InputError: no such GPU, a model that is not whole, or one that cannot be trained in this way. Of it only the
+            tokenizer is loaded yet.
     """
 
     what, unit = "adapter", "a token"
@@ -40,6 +42,8 @@ class Base:
         self.folder: Path = models.resolve(node["model"], node.get("revision"))
         self.is_seq2seq = bool(getattr(load_config(self.folder), "is_encoder_decoder", False))
         device, dtype = device_of(settings), self._dtype()
+        if settings.data == "text" and self.is_seq2seq:
+            raise InputError(f"trainer.data=text: {self.name} is an encoder–decoder; packed text needs a causal LM")
         if settings.strategy == "fsdp":
             device = "cpu"  # sharding moves it, block by block
         if self.is_seq2seq:
@@ -48,6 +52,9 @@ class Base:
             self.model: Any = Seq2SeqModel(self.folder, dtype, device)
         else:
             self.model = CausalModel(self.folder, None, dtype, adapter.quantization, device)
+        if adapter.quantization != "none":
+            quantization_config(adapter.quantization, None)
+        check_targets(adapter, self.folder, self.is_seq2seq)
 
     def _dtype(self) -> str:
         """Return the dtype of the frozen weights: the model's own on a GPU that computes in it, else float32."""
@@ -74,15 +81,9 @@ class Base:
         return self.model.window
 
     def encode(self, found: Sequence[Any], settings: TrainerSettings) -> examples.Examples:
-        """Return the examples of pairs, or of texts.
-
-        Raises:
-            InputError: text for an encoder–decoder.
-        """
+        """Return the examples of pairs, or of texts."""
         most = min(settings.max_tokens, self.window or settings.max_tokens)
         if settings.data == "text":
-            if self.is_seq2seq:
-                raise InputError(f"trainer.data=text: {self.name} is an encoder–decoder; packed text needs a causal LM")
             return examples.packed(found, self.model, most)
         if self.is_seq2seq:
             return examples.seq2seq(found, self.model, most)

@@ -24,7 +24,7 @@ from graphcontext.train.cost import refuse
 from graphcontext.train.data_module import PairsData
 from graphcontext.train.encoder_base import EncoderBase
 from graphcontext.train.pairs import made_from, read_pairs, read_texts
-from graphcontext.train.report import Bar, Wandb
+from graphcontext.train.report import Bar, Wandb, check_wandb
 from graphcontext.train.result import write_result
 from graphcontext.train.settings import TrainerSettings
 from graphcontext.train.steps import Seats, Steps
@@ -32,7 +32,7 @@ from graphcontext.train.strategy import Calm, device_of, launched, lightning_tra
 from graphcontext.train.together import check_together
 from graphcontext.train.trained import STAGE
 from graphcontext.train.training import Training
-from graphcontext.train.world import rank
+from graphcontext.train.world import check_world, rank
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,7 @@ def train(config: dict[str, Any], root: Path | str = ".", quiet: bool = False, n
     settings: TrainerSettings = instantiate(config["trainer"], "trainer")
     adapter = instantiate(config["adapter"], "adapter")
     check_together(config, settings, adapter)
+    check_world(settings)
     node = keys.base(config)
     models.resolve(node["model"], node.get("revision"))
     store = Store(Path(root) / "store")
@@ -108,6 +109,7 @@ def _train(
     quiet: bool,
     name: str,
 ) -> Trained:
+    base = base_of(config, settings, adapter) if artefact.finished is None else None  # faults before hours of pairs
     stages = {"train": Stages(Workspace(store, quiet=quiet))}
     if settings.data != "text":
         stages["validation"] = Stages(Workspace(store, quiet=quiet))
@@ -118,7 +120,7 @@ def _train(
     inputs = made_from(stages)
     if artefact.is_current(inputs) and damaged(artefact) is None:
         return finished(artefact)
-    base = base_of(config, settings, adapter)
+    base = base or base_of(config, settings, adapter)
     sides = {side: base.encode(found, settings) for side, found in read.items()}
     if not sides["train"].examples:
         raise InputError(f"nothing to train on: {sides['train'].described('train')}")
@@ -135,7 +137,13 @@ def _train(
 
 
 def base_of(config: dict[str, Any], settings: TrainerSettings, adapter: Any) -> Any:
-    """Return the model that a training starts from: one that writes, or an encoder."""
+    """Return the model that a training starts from: one that writes, or an encoder.
+
+    Raises:
+        InputError: it cannot be trained in this way, or not here.
+    """
+    if adapter.kind != "none" and rank() == 0:
+        check_wandb(settings.wandb)
     if settings.data == "bi_encoder":
         return EncoderBase(keys.base(config), adapter, settings, instantiate(config["bi_encoder"], "bi_encoder"))
     return Base(keys.base(config), adapter, settings)

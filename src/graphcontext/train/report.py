@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from graphcontext.errors import InputError
+from graphcontext.errors import InputError, RunError
 from graphcontext.files import write_atomic
 
 COLUMNS = ("step", "epoch", "loss", "held_out_loss", "learning_rate", "gradient_norm", "target_tokens", "seconds")
@@ -123,6 +123,27 @@ class Bar:
         self.bar.close()
 
 
+def check_wandb(mode: str) -> None:
+    """Check that a curve can go where it is wanted, without asking the network.
+
+    Raises:
+        InputError: ``online``, and the package or the key is not here.
+    """
+    if mode != "online":
+        return
+    if importlib.util.find_spec("wandb") is None:
+        raise InputError("trainer.wandb=online needs the package wandb: pip install 'graphcontext[wandb]'")
+    import wandb
+    from wandb.errors import Error
+
+    try:
+        if wandb.login(prompt=False, verify=False):
+            return
+    except Error as error:
+        raise InputError(f"trainer.wandb=online: {str(error).rstrip('.')}; or trainer.wandb=offline") from error
+    raise InputError("trainer.wandb=online: no API key here; wandb login, or WANDB_API_KEY, or trainer.wandb=offline")
+
+
 class Wandb:
     """The curve on Weights & Biases: ``offline`` writes files for ``wandb sync``; a resume continues the curve.
 
@@ -136,27 +157,30 @@ class Wandb:
 
     def __init__(self, mode: str, key: str, folder: Path, name: str, config: dict[str, Any]) -> None:
         self.run: Any = None
+        check_wandb(mode)
         if mode == "disabled":
             return
         if importlib.util.find_spec("wandb") is None:
-            if mode == "online":
-                raise InputError("trainer.wandb=online needs the package wandb: pip install 'graphcontext[wandb]'")
             print("wandb is not installed: losses go to metrics.csv alone", file=sys.stderr)
             return
         import wandb
+        from wandb.errors import Error
 
         folder.mkdir(parents=True, exist_ok=True)
         settings = wandb.Settings(silent=True, console="off", disable_git=True, save_code=False, x_disable_stats=True)
-        self.run = wandb.init(
-            project="graphcontext",
-            id=key[:32],
-            name=name,
-            dir=str(folder),
-            mode=mode,
-            resume="allow",
-            config=config,
-            settings=settings,
-        )
+        try:
+            self.run = wandb.init(
+                project="graphcontext",
+                id=key[:32],
+                name=name,
+                dir=str(folder),
+                mode=mode,
+                resume="allow",
+                config=config,
+                settings=settings,
+            )
+        except Error as error:  # no network, a key that the server refuses
+            raise RunError(f"trainer.wandb={mode}: {error}; another: offline, disabled") from error
 
     def log(self, row: dict[str, Any]) -> None:
         """Log one line of metrics.csv at its step."""
