@@ -16,7 +16,7 @@ from graphcontext.generate.completions import read_key
 from graphcontext.generate.server import SERVERS
 from graphcontext.manifest import library_version
 from graphcontext.models import home, resolve
-from graphcontext.prepare import missing_adapters, missing_gguf, needed_models, unnamed_models, untrained
+from graphcontext.prepare import missing_adapters, missing_gguf, needed_models, unnamed_models, unsound, untrained
 
 LEAST_DISK_GIB = 2.0
 
@@ -101,6 +101,8 @@ def _models(composed: Composed) -> Iterable[Line]:
     for training in untrained(composed.config):
         what = f"{training.what} {training.experiment}: not trained yet"
         yield Line(False, what, f"{training.command}; table does it too")
+    for reason in unsound(composed.config):
+        yield Line(False, reason)
 
 
 def _servers(composed: Composed) -> Iterable[Line]:

@@ -98,29 +98,37 @@ def put_below(folder: Path) -> Iterator[Path]:
     """
     made = _beside(folder / "files")
     try:
-        made.mkdir(parents=True)
-        yield made
-        for file in sorted(p for p in made.rglob("*") if p.is_file()):
-            target = folder / file.relative_to(made)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("rb") as stream:
-                os.fsync(stream.fileno())
-            check_held(target)
-            os.replace(file, target)
-    except OSError as error:
-        raise disk_error(error, folder) from error
-    except Exception as error:
-        if (code := _os_error(error)) is None:
-            raise
-        raise disk_error(OSError(code, os.strerror(code)), folder) from error
+        with writing(folder):
+            made.mkdir(parents=True)
+            yield made
+            for file in sorted(p for p in made.rglob("*") if p.is_file()):
+                target = folder / file.relative_to(made)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with file.open("rb") as stream:
+                    os.fsync(stream.fileno())
+                check_held(target)
+                os.replace(file, target)
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _os_error(error: BaseException) -> int | None:
-    """Return the number of the system's error that a library in Rust (safetensors, tokenizers) tells of."""
-    found = re.search(r"os error (\d+)|code: (\d+)", str(error))
-    return int(found[1] or found[2]) if found else None
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the system refuses while ``path`` is written into one line, also where a library in Rust tells of it.
+
+    Raises:
+        RunError: the disk is full, or may not be written to.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise disk_error(error, path) from error
+    except Exception as error:
+        said = re.search(r"os error (\d+)|code: (\d+)", str(error))  # of safetensors, of tokenizers
+        if said is None or isinstance(error, GraphContextError):
+            raise
+        code = int(said[1] or said[2])
+        raise disk_error(OSError(code, os.strerror(code)), path) from error
 
 
 def sweep(folder: Path) -> None:

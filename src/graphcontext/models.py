@@ -26,6 +26,7 @@ TOKENIZERS = (  # any one of these sets of files is a tokenizer
     ("tekken.json",),
 )
 ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")  # in the order in which peft looks for them
+SHOWN = ("metrics.csv", "loss.png", "config.yaml", "profile.txt", "profile.json")  # a training's, to be looked at
 SPACY_FILES = ("meta.json", "tokenizer", "vocab/strings.json")  # beside config.cfg, in every saved pipeline
 
 
@@ -166,6 +167,7 @@ def trained_folder(folder: str) -> Path:
     if not path.is_dir():
         raise MissingWeightsError(f"encoder.weights={folder}: no such folder")
     verify_folder(path)
+    verify_stored(path, f"encoder.weights={folder}")
     return path
 
 
@@ -173,10 +175,14 @@ def trained_identity(folder: str) -> str:
     """Return the hash of a trained encoder: of what is read from its folder, not of curves and manifests beside it.
 
     A folder that is not here is named by its path.
+
+    Raises:
+        InputError: it was trained here and is not what was stored.
     """
     path = Path(os.path.expanduser(folder))
     if not path.is_dir():
         return f"unresolved:{folder}"
+    verify_stored(path, f"encoder.weights={folder}")
     steps = _steps(path / "modules.json") if (path / "modules.json").is_file() else {}
     names = ["modules.json", *(f"{step}/config.json" for step in steps.values() if step)]
     inside = path / steps.get("Transformer", "")
@@ -197,14 +203,17 @@ def adapter_identity(adapter: str) -> str:
     Curves, checkpoints and manifests beside them stay out. A folder that is not here is named by its path.
 
     Raises:
-        InputError: the folder holds neither.
+        InputError: the folder holds neither, lacks a file, or was made here and is not what was stored.
     """
     folder = Path(os.path.expanduser(adapter))
     if not folder.is_dir():
         return f"unresolved:{adapter}"
+    verify_stored(folder, f"llm.adapter={adapter}")
     if (folder / "adapter_config.json").is_file():
         files = [folder / "adapter_config.json"]
         files += [folder / name for name in ADAPTER_WEIGHTS if (folder / name).is_file()][:1]
+        if len(files) == 1:
+            raise InputError(f"llm.adapter={adapter} lacks {ADAPTER_WEIGHTS[0]}")
     else:
         files = [folder / name for name in ("config.json", "generation_config.json") if (folder / name).is_file()]
         files += sorted(folder.glob("model*.safetensors*")) or sorted(folder.glob("pytorch_model*.bin*"))
@@ -215,6 +224,35 @@ def adapter_identity(adapter: str) -> str:
     for file in files:
         digest.update(file.name.encode() + b"\0" + hash_file(file).encode())
     return digest.hexdigest()
+
+
+def verify_stored(folder: Path, where: str) -> None:
+    """Hold what ``graphcontext train`` has put into a folder against its ``done.json``; another's is not looked at.
+
+    Curves and the config, which nothing is computed from, may be changed or away.
+
+    Args:
+        folder: of an adapter, a model or an encoder.
+        where: the key that names it, for the message.
+
+    Raises:
+        InputError: a file is not what was stored, or the training trained nothing.
+    """
+    if not (folder / "done.json").is_file():
+        return
+    mend = "train it again, or take a sound copy"
+    try:
+        done = json.loads((folder / "done.json").read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{where}: done.json is not what was stored; {mend}") from error
+    if not isinstance(done, dict) or done.get("stage") != "adapter" or not isinstance(done.get("files"), dict):
+        return
+    for name, stored in done["files"].items():
+        path = folder / name
+        if name not in SHOWN and (not path.is_file() or hash_file(path) != stored):
+            raise InputError(f"{where}: {name} is not what was stored; {mend}")
+    if (done.get("facts") or {}).get("kind") == "none":
+        raise InputError(f"{where}: this training trained nothing (adapter=none): {where.partition('=')[0]}=null")
 
 
 def gguf_file(model: str, revision: str | None = None) -> Path:

@@ -17,7 +17,7 @@ from graphcontext.config import Composed
 from graphcontext.errors import InputError
 from graphcontext.models import has_gpu, is_available
 from graphcontext.pipeline import corpus_key, keys
-from graphcontext.prepare import missing_adapters, needed_models, untrained
+from graphcontext.prepare import missing_adapters, needed_models, unsound, untrained
 from graphcontext.train.cost import TrainingCost, training_cost
 
 BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "4bit": 0.55, "8bit": 1.05}
@@ -108,7 +108,13 @@ def card(config: dict[str, Any], root: Path) -> dict[str, Any] | None:
 
 
 def cost(label: str, config: dict[str, Any], root: Path | str = ".") -> Cost:
-    """Estimate one run."""
+    """Estimate one run.
+
+    Raises:
+        InputError: an adapter or encoder that is here cannot be taken.
+    """
+    for reason in unsound(config, root):
+        raise InputError(reason)
     known = size(config, root)
     prompt, new, calls = 0.0, 0.0, 0
     hours, vram = 0.0, 0.0

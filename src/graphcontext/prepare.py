@@ -26,10 +26,21 @@ from graphcontext.files import write_atomic
 from graphcontext.generate import server
 from graphcontext.generate.completions import read_key
 from graphcontext.lease import Lease
-from graphcontext.models import EMBEDDED, embedded_folder, gguf_file, hash_file, home, is_available, verify_folder
+from graphcontext.models import (
+    EMBEDDED,
+    adapter_identity,
+    embedded_folder,
+    gguf_file,
+    hash_file,
+    home,
+    is_available,
+    trained_folder,
+    verify_folder,
+)
 from graphcontext.pipeline import Pipeline, build_parts
+from graphcontext.stage import Stages
 from graphcontext.store import Store, Workspace
-from graphcontext.train.trained import TARGET, TrainedAdapter
+from graphcontext.train.trained import STAGE, TARGET, TrainedAdapter
 
 DATA_ALONE = {  # reading a data set must not wait for what other stages need
     "retriever": {"_target_": "graphcontext.retrieve.none.NoRetrieval"},
@@ -162,9 +173,42 @@ def missing_adapters(config: dict[str, Any]) -> list[str]:
 
 def untrained(config: dict[str, Any], root: Path | str = ".") -> list[TrainedAdapter]:
     """Return the trainings whose result this config takes and the working folder ``root`` does not have yet."""
+    return [adapter for adapter in _trainings(config, root) if not adapter.is_trained]
+
+
+def _trainings(config: dict[str, Any], root: Path | str) -> list[TrainedAdapter]:
     nodes = {json.dumps(n, sort_keys=True): n for n in used(config) if n["_target_"] == TARGET}
-    found = [instantiate(node, "training", Workspace(Store(Path(root) / "store"))) for node in nodes.values()]
-    return [adapter for adapter in found if not adapter.is_trained]
+    return [instantiate(node, "training", Workspace(Store(Path(root) / "store"))) for node in nodes.values()]
+
+
+def unsound(config: dict[str, Any], root: Path | str = ".") -> list[str]:
+    """Return why adapters and encoders that this config takes, and that are here, cannot be taken: files are missing,
+    or are not what the training stored.
+    """
+    nodes = list(used(config))
+    tries = [lambda name=n["adapter"]: adapter_identity(name) for n in nodes if isinstance(n.get("adapter"), str)]
+    tries += [lambda name=n["weights"]: trained_folder(name) for n in nodes if isinstance(n.get("weights"), str)]
+    tries += [lambda trained=t: check_trained(trained) for t in _trainings(config, root) if t.is_trained]
+    found = []
+    for attempt in tries:
+        try:
+            attempt()
+        except MissingWeightsError:  # no such folder: missing_adapters says it
+            continue
+        except InputError as error:
+            found.append(str(error))
+    return list(dict.fromkeys(found))
+
+
+def check_trained(adapter: TrainedAdapter) -> None:
+    """Check that what a training made is what it stored.
+
+    Raises:
+        MissingWeightsError: it is not trained yet.
+        InputError: naming the file, and what makes it again.
+    """
+    store = Store(adapter.root)
+    Stages(Workspace(store)).take(STAGE, store.artefact(STAGE, adapter.folder.name), adapter.command)
 
 
 def missing_secrets(config: dict[str, Any]) -> list[str]:
@@ -202,6 +246,8 @@ def check_ready(config: dict[str, Any], root: Path | str = ".") -> None:
         raise MissingWeightsError(f"no weights: {', '.join(missing)}; fetch models with: graphcontext prepare")
     for adapter in untrained(config, root):
         adapter.folder  # noqa: B018 - says how to train it
+    for reason in unsound(config, root):
+        raise InputError(reason)
 
 
 def prepare_all(runs: list[tuple[str, Composed]], say: Callable[[str], None] = print) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import pytest
 
-from graphcontext import api
+from graphcontext import api, cli
 from graphcontext.component import components
-from graphcontext.errors import MissingWeightsError
+from graphcontext.errors import InputError, MissingWeightsError
 from graphcontext.pipeline import keys
 from graphcontext.train.trained import TARGET, TrainedAdapter
 from tests.train import tiny
@@ -109,3 +110,91 @@ def test_retrained_to_other_bytes_a_run_computes_its_answers_again(run_words, tm
     api.run(*run_words(), root=tmp_path)
     (prediction,) = (tmp_path / "store" / "prediction").glob("*/done.json")  # under the same key
     assert json.loads(prediction.read_text())["inputs"] != json.loads(before)["inputs"]
+
+
+@pytest.fixture
+def stored(tmp_path, trained_once):
+    """A copy of the training in a working folder of its own."""
+    folder = tmp_path / "store" / "adapter" / trained_once.name
+    shutil.copytree(trained_once, folder)
+    return folder
+
+
+def damage(folder):
+    file = folder / "adapter_model.safetensors"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-4] + bytes(4))  # another weight: it loads, and fits
+
+
+@pytest.mark.parametrize("by_path", [False, True])
+def test_what_is_not_what_was_stored_is_taken_by_nothing(run_words, tmp_path, stored, by_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    adapter = str(stored) if by_path else "gcg/sft"
+    words = run_words(adapter=adapter)
+    base = [word for word in words if not word.startswith("llm.adapter=")]
+    merged = api.merge([adapter, str(tmp_path / "merged")], *base)
+    assert (merged / "model.safetensors").is_file()
+    damage(stored)
+    mend = "train it" if by_path else "it is made again by"
+    message = rf"adapter_model\.safetensors is not what was stored; {mend}"
+    for use in (lambda: api.run(*words), lambda: api.merge([adapter, str(tmp_path / "other")], *base)):
+        with pytest.raises(InputError, match=message):
+            use()
+    assert not (tmp_path / "other").exists() and not (tmp_path / "store" / "prediction").exists()
+    assert cli.main(["doctor", *words]) == 1
+    assert re.search(rf"(?m)^✗ .*{message}", capsys.readouterr().out)
+    assert cli.main(["plan", *words]) == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_curves_may_be_away_and_a_damaged_done_file_may_not(run_words, stored):
+    for name in ("loss.png", "metrics.csv"):
+        (stored / name).unlink()
+    assert keys(config_of(*run_words(adapter=stored))).prediction
+    for content in ("[]", '{"stage": "context", "files": {"adapter_config.json": "0"}}'):  # another's
+        (stored / "done.json").write_text(content)
+        assert keys(config_of(*run_words(adapter=stored))).prediction
+    (stored / "done.json").write_text('{"files": {')
+    with pytest.raises(InputError, match=r"done\.json is not what was stored"):
+        keys(config_of(*run_words(adapter=stored)))
+
+
+def test_one_that_lacks_its_config_or_weights_is_planned_by_nobody(run_words, stored, capsys):
+    (stored / "done.json").unlink()
+    (stored / "adapter_model.safetensors").rename(stored / "weights")
+    assert cli.main(["plan", *run_words(adapter=stored)]) == 2
+    assert "lacks adapter_model.safetensors" in capsys.readouterr().err
+    (stored / "weights").rename(stored / "adapter_model.safetensors")
+    (stored / "adapter_config.json").unlink()
+    assert cli.main(["plan", *run_words(adapter=stored)]) == 2
+    assert "expected a PEFT adapter (adapter_config.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["gcg/sft", "store/adapter/zz"], "store/adapter/zz lies among the artefacts of "),
+        (["gcg/sft", "file/x"], "file is a file, where a folder is wanted"),
+        (["gcg/sft", "link/x"], "link is a link to nothing"),
+        (["gcg/sft", "llm.adapter=x"], "train merge gcg/sft: llm.adapter=x names another"),
+        (["gcg/sft", "roles.answer.adapter=null"], "roles.answer.adapter=null names another"),
+    ],
+)
+def test_where_and_what_merge_refuses(tmp_path, monkeypatch, capsys, more, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to("gone")
+    assert cli.main(["train", "merge", *more]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_one_that_trained_nothing_says_so(run_words, words, tmp_path):
+    conf = tmp_path / "conf" / "experiment"
+    conf.mkdir(parents=True)
+    (conf / "nothing.yaml").write_text("# @package _global_\ndefaults:\n  - override /adapter: none\n")
+    message = r"^llm\.adapter=nothing trains nothing \(adapter=none\): llm\.adapter=null is the base model"
+    with pytest.raises(InputError, match=message):
+        api.compose(*run_words(adapter="nothing"), config_dir=str(tmp_path / "conf"))
+    done = api.train(*[w for w in words("adapter=none") if "rank" not in w], root=tmp_path)
+    with pytest.raises(InputError, match=r"this training trained nothing \(adapter=none\): llm\.adapter=null"):
+        keys(config_of(*run_words(adapter=done.path)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from graphcontext.component import instantiate
 from graphcontext.conf_tree import trains
 from graphcontext.config import compose
 from graphcontext.errors import InputError
+from graphcontext.files import check_folder
 from graphcontext.models import has_gpu
 from graphcontext.train.together import check_together
 from graphcontext.train.world import check_world
@@ -59,11 +61,23 @@ def merge(words: list[str], overrides: list[str], config_dir: str | None, root: 
     Args:
         words: the adapter (a folder or a training experiment), and where to (default: beside it in the store).
         overrides: of the run that would take it: scale, llm, data set.
+
+    Raises:
+        InputError: no adapter or two, one that is not what was stored, or no place for a folder.
     """
     if not 1 <= len(words) <= 2:
         raise InputError(f"train merge needs ADAPTER [PATH]: a folder or a training experiment, got {words or 'none'}")
+    for word in overrides:
+        if word.partition("=")[0].rpartition(".")[2] == "adapter":
+            raise InputError(f"train merge {words[0]}: {word} names another; the first word is the adapter")
+    target = Path(os.path.expanduser(words[1])) if len(words) > 1 else None
+    if target is not None:
+        check_folder(target.parent)
+        store = (root / "store").resolve()
+        if target.resolve().is_relative_to(store):
+            raise InputError(f"{target} lies among the artefacts of {store}; name a folder elsewhere, or none")
     check_extra()
     from graphcontext.train.merge import merge as write
 
     config = compose([*overrides, f"llm.adapter='{words[0]}'"], (), config_dir).config
-    return write(config["roles"]["answer"], Path(words[1]) if len(words) > 1 else None, root)
+    return write(config["roles"]["answer"], target, root)

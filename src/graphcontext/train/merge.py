@@ -11,11 +11,13 @@ from typing import Any
 from graphcontext import models
 from graphcontext.component import instantiate
 from graphcontext.errors import InputError
-from graphcontext.files import digest, disk_error, write_atomic
+from graphcontext.files import digest, write_atomic, writing
 from graphcontext.generate import adapters
 from graphcontext.generate.causal_model import CausalModel
 from graphcontext.generate.seq2seq_model import Seq2SeqModel
+from graphcontext.prepare import check_trained
 from graphcontext.store import Store, Workspace
+from graphcontext.train.trained import TrainedAdapter
 from graphcontext.whole import load_config
 
 MADE = "merged.json"
@@ -33,21 +35,24 @@ def merge(node: dict[str, Any], target: Path | None, root: Path) -> Path:
         root: the working folder.
 
     Raises:
-        InputError: the target is there already and is something else, or the adapter does not fit its base.
+        InputError: the target is there already and is something else, or the adapter is not what was stored or does
+            not fit its base.
     """
-    adapter = str(instantiate(node, "llm", Workspace(Store(root / "store"))).adapter)
+    llm = instantiate(node, "llm", Workspace(Store(root / "store")))
+    if isinstance(trained := getattr(llm, "trained", None), TrainedAdapter):
+        check_trained(trained)
+    adapter = str(llm.adapter)
     base = models.identity(node["model"], node.get("revision"))
     made_of = {"base": base, "adapter": models.adapter_identity(adapter), "dtype": node.get("dtype", "auto")}
     target = target or root / "store" / "merged" / digest(made_of)[:32]
-    target = Path(os.path.expanduser(target))
     if target.exists():
-        if (target / MADE).is_file() and json.loads((target / MADE).read_text(encoding="utf-8")) == made_of:
+        if _made_of(target) == made_of:
             return target
         raise InputError(f"{target} is there already; name another folder, or remove it")
     folder = models.resolve(node["model"], node.get("revision"))
     model = _load(folder, adapter, node)
     network = model.weights if adapters.is_full(Path(adapter)) else adapters.merge(model.weights)
-    try:
+    with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".merge-") as scratch:
             made = Path(scratch) / "model"
@@ -55,9 +60,15 @@ def merge(node: dict[str, Any], target: Path | None, root: Path) -> Path:
             model.tokenizer.save_pretrained(str(made))
             write_atomic(made / MADE, json.dumps(made_of, indent=1))
             os.rename(made, target)  # fails where another has made it meanwhile
-    except OSError as error:
-        raise disk_error(error, target) from error
     return target
+
+
+def _made_of(target: Path) -> Any:
+    """Return what a folder says it was merged of, None where it says nothing."""
+    try:
+        return json.loads((target / MADE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def _load(folder: Path, adapter: str, node: dict[str, Any]) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from graphcontext.component import components
+from graphcontext.component import components, locate
 from graphcontext.conf_tree import chosen_groups, options, trains
 from graphcontext.errors import InputError, MissingDataError, MissingWeightsError, did_you_mean
 from graphcontext.models import adapter_identity
@@ -179,9 +179,11 @@ def _node(name: str, key: str, overrides: list[str], config_dir: str | None) -> 
     """Return the node of a training, which is composed once: its faults are the run's.
 
     Raises:
-        InputError: it trains the other kind of model.
+        InputError: it trains nothing, or the other kind of model.
     """
     config = _compose(name, tuple(overrides), _absolute(config_dir))
+    if getattr(locate(config["adapter"]["_target_"], "adapter"), "kind", None) == "none":
+        raise InputError(f"{key}={name} trains nothing (adapter=none): {key}=null is {WITHOUT[key]}")
     is_encoder = config["trainer"]["data"] == "bi_encoder"
     if is_encoder != (key == WEIGHTS):
         what, mend = ("an encoder", WEIGHTS) if is_encoder else ("a language model", ADAPTER)
