@@ -111,6 +111,8 @@ WRONG = {
     "a limit of the wrong type": (["run", "dataset.limit=x"], "dataset.limit='x' is text"),
     "a budget of the wrong type": (["table", "gcg/t3", "budget.hours=x"], "budget.hours='x' is text; allowed: a "),
     "a seed of the wrong type": (["run", "seed=x"], "seed='x' is text; allowed: a whole number"),
+    "a seed beyond torch's": (["run", f"seed={2**64}"], f"seed={2**64}; allowed: whole numbers from -2^63 to below"),
+    "such a seed of a training": (["train", f"seed={-(10**30)}"], f"seed={-(10**30)}; allowed: whole numbers from"),
     "a run into a file": (["show", "--html"], "--html"),
 }
 

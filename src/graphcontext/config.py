@@ -96,6 +96,8 @@ def compose(
     for key, kinds in ROOT_KINDS.items():
         parent, _, last = key.rpartition(".")
         check_type(key, (resolved[parent] if parent else resolved)[last], kinds)
+    if not -(2**63) <= resolved["seed"] < 2**64:
+        raise InputError(f"seed={resolved['seed']}; allowed: whole numbers from -2^63 to below 2^64")
     hours = resolved["budget"]["hours"]
     if hours is not None and not 0 < hours < float("inf"):
         raise InputError(f"budget.hours={hours}; allowed: above 0, or null for no limit")

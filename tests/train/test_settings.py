@@ -38,6 +38,9 @@ def settings(**changes):
         ({"nodes": 2, "devices": 1}, r"trainer\.nodes=2: several processes need"),
         ({"wandb": "onlin"}, r"trainer\.wandb=onlin; did you mean online\?"),
         ({"workers": -1}, r"trainer\.workers=-1; allowed: 0 and more"),
+        ({"workers": 10**9}, r"trainer\.workers=1000000000; allowed: up to 256"),
+        ({"devices": 10**9, "strategy": "ddp"}, r"trainer\.devices=1000000000; allowed: up to 256"),
+        ({"epochs": 1e10}, r"trainer\.epochs=10000000000\.0; allowed: up to 1e9"),
     ],
 )
 def test_a_wrong_value_is_one_line(changes, message):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import os
+import signal
 from types import SimpleNamespace
 
 import pytest
@@ -12,12 +15,12 @@ from hypothesis import strategies as st
 from graphcontext.errors import RunError
 from graphcontext.train import checkpoint
 from graphcontext.train.checkpoint import Position
-from graphcontext.train.steps import Seats, final_state, validation_steps
+from graphcontext.train.steps import Seats, Steps, final_state, is_validated
 
 
 def steps(total, per_epoch, validations):
     course = SimpleNamespace(total=total, per_epoch=per_epoch)
-    return validation_steps(SimpleNamespace(course=course, settings=SimpleNamespace(validations=validations)))
+    return {step for step in range(1, total + 1) if is_validated(step, course, validations)}
 
 
 @pytest.mark.parametrize(
@@ -39,6 +42,48 @@ def test_validations_are_evenly_spread_and_end_the_training(total, per_epoch, va
 def test_there_is_a_last_one_and_none_beyond(total, per_epoch, validations):
     found = steps(total, per_epoch, validations)
     assert total in found and min(found) >= 1 and max(found) == total
+    every = per_epoch / validations  # all of them written out
+    placed = [every * (n + 1) for n in range(math.floor(total / every + 1e-9))]
+    assert found == {min(total, max(1, round(at))) for at in placed} | {total}
+
+
+@pytest.mark.parametrize(("validations", "wanted"), [(1e300, True), (1, False)])
+def test_billions_of_steps_or_validations_cost_nothing(validations, wanted):
+    course = SimpleNamespace(total=3 * 10**9, per_epoch=3)
+    assert is_validated(10**9, course, validations) is wanted and is_validated(999_999_999, course, validations)
+
+
+class Interrupted:
+    """A trainer that meets signals and, as Lightning does, turns a KeyboardInterrupt into exit code 1."""
+
+    def __init__(self, *numbers):
+        self.numbers = numbers
+
+    def fit(self, *_, **__):
+        try:
+            for number in self.numbers:
+                os.kill(os.getpid(), number)
+        except KeyboardInterrupt:
+            raise SystemExit(1) from None
+
+
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_by_ctrl_c_is_an_interrupt_and_no_failure(tmp_path, first):
+    followed = Steps(Seats(tmp_path), Position(), list, None, None)
+    with followed.wish, pytest.raises(KeyboardInterrupt):
+        followed.run(Interrupted(first, signal.SIGINT), None, None)
+    once = Steps(Seats(tmp_path), Position(), list, None, None)
+    with once.wish:
+        once.run(Interrupted(first), None, None)
+    assert once.wish.signal == first and not once.wish.interrupted
+
+
+def test_another_exit_stays_one(tmp_path):
+    def fit(*_, **__):
+        raise SystemExit(0)
+
+    with pytest.raises(SystemExit):
+        Steps(Seats(tmp_path), Position(), list, None, None).run(SimpleNamespace(fit=fit), None, None)
 
 
 class TestFinalState:

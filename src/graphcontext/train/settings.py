@@ -18,6 +18,8 @@ WORDS = {
     "wandb": ("offline", "online", "disabled"),
 }
 
+PROCESSES = 256  # most of a machine: of a training, and those of one rank that read its batches
+
 
 class TrainerSettings:
     """Hyperparameters and hardware of a training.
@@ -31,7 +33,7 @@ class TrainerSettings:
             agent of a traversal), ``text`` (passages, packed) or ``bi_encoder`` (question, gold passages, others: for
             an encoder, as :class:`graphcontext.train.bi_encoder.BiEncoder` says).
         loss_on: ``answer`` or ``all`` tokens; of ``text`` always all.
-        epochs: passes over the training data, above 0.
+        epochs: passes over the training data, above 0, up to 1e9.
         max_steps: most optimiser steps, or null.
         learning_rate: peak of the schedule, above 0.
         schedule: ``cosine``, ``linear`` or ``constant``.
@@ -48,13 +50,13 @@ class TrainerSettings:
         patience: validations without improvement after which it stops, or null.
         keep: weights of the ``best`` validation, or the ``last``.
         accelerator: ``cpu`` or ``gpu`` (execution, as all below).
-        devices: processes of a node.
+        devices: processes of a node, up to 256.
         nodes: of the cluster.
         strategy: ``auto`` (one process), ``ddp`` or ``fsdp``.
         precision: ``auto`` (bfloat16 where the GPU has it), ``float32`` or ``bfloat16``.
         micro_batch_size: pairs of a forward pass on one rank.
         gradient_checkpointing: compute activations again in the backward pass.
-        workers: processes that read batches.
+        workers: processes that read batches of a rank, up to 256.
         checkpoint_minutes: between two checkpoints.
         wandb: ``offline``, ``online`` or ``disabled``.
         gpu: name of a GPU, read by ``plan`` alone.
@@ -111,6 +113,8 @@ class TrainerSettings:
         for name in ("epochs", "learning_rate", "clip", "validations", "checkpoint_minutes"):
             if given[name] is not None and not 0 < given[name] < math.inf:
                 raise InputError(f"trainer.{name}={given[name]}; allowed: above 0{', or null' * (name == 'clip')}")
+        if epochs > 1e9:
+            raise InputError(f"trainer.epochs={epochs}; allowed: up to 1e9")
         if learning_rate > 1e30:  # AdamW's arithmetic is in float32
             raise InputError(f"trainer.learning_rate={learning_rate}; allowed: up to 1e30")
         for name in ("warmup", "weight_decay", "workers"):
@@ -120,6 +124,9 @@ class TrainerSettings:
         for name in counts:
             if given[name] is not None and given[name] < 1:
                 raise InputError(f"trainer.{name}={given[name]}; allowed: 1 and more")
+        for name, most in {"devices": PROCESSES, "workers": PROCESSES, "nodes": 10_000}.items():
+            if given[name] > most:
+                raise InputError(f"trainer.{name}={given[name]}; allowed: up to {most}")
         if max_tokens < 8:
             raise InputError(f"trainer.max_tokens={max_tokens}; allowed: 8 and more")
         if strategy == "auto" and devices * nodes > 1:

@@ -17,6 +17,7 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 from graphcontext.errors import InputError, RunError
 from graphcontext.files import check_held, write_atomic
 from graphcontext.train import checkpoint
+from graphcontext.train.batches import Course
 from graphcontext.train.checkpoint import Position
 from graphcontext.train.report import Bar, Wandb, write_csv
 from graphcontext.train.stop import SIGNALS, StopWish
@@ -72,11 +73,19 @@ class Steps(pl.Callback):
         self.profiler = torch.profiler.profile() if profile else None
 
     def run(self, trainer: pl.Trainer, module: Tuning, data: Any) -> None:
-        """Train; where Lightning itself met SIGTERM, between two of our hooks, it is a stop like any other."""
+        """Train; where Lightning itself met SIGTERM, between two of our hooks, it is a stop like any other.
+
+        Raises:
+            KeyboardInterrupt: by a second Ctrl-C, which Lightning would turn into exit code 1 without a word.
+        """
         try:
             trainer.fit(module, datamodule=data)
         except SIGTERMException:
             self.stopped_by = int(signal.SIGTERM)
+        except SystemExit as ended:
+            if self.wish.interrupted:
+                raise KeyboardInterrupt from ended
+            raise
 
     # Lightning's hooks
 
@@ -91,7 +100,6 @@ class Steps(pl.Callback):
         found = checkpoint.read(self.seats.last) if self.position.step else None
         if found is not None:
             checkpoint.restore(module.network, found[0], trainer.optimizers[0])
-        self.validations = validation_steps(module)
         self.saved = self.clock = time.monotonic()
         self.spent = self.position.rows[-1]["seconds"] if self.position.rows else 0.0
         if not self.position.rows:
@@ -121,7 +129,7 @@ class Steps(pl.Callback):
         is_last = step == module.course.total
         row = {"step": step, "epoch": round(step / module.course.per_epoch, 4), "loss": loss, "learning_rate": rate}
         row |= {"gradient_norm": module.norm, "target_tokens": tokens}
-        validated = is_last or step in self.validations
+        validated = is_last or is_validated(step, module.course, module.settings.validations)
         row["held_out_loss"] = self._validate(module) if validated else None
         row |= module.measured if validated else {}
         self._check(module, step, {"held-out loss": row["held_out_loss"]})
@@ -217,11 +225,17 @@ def agree(step: int, device: Any) -> None:
         raise RunError("the ranks read different checkpoints: another process trains the same; start it again")
 
 
-def validation_steps(module: Tuning) -> set[int]:
-    """Return the optimiser steps after which the held-out loss is measured: evenly, the last one among them."""
-    total, every = module.course.total, module.course.per_epoch / module.settings.validations
-    count = math.floor(total / every + 1e-9)
-    return {min(total, max(1, round(every * (n + 1)))) for n in range(count)} | {total}
+def is_validated(step: int, course: Course, validations: float) -> bool:
+    """Tell whether the held-out loss is measured after an optimiser step: evenly, the last one among them.
+
+    Validation n stands after step ⌊n · (steps of an epoch) / ``validations``⌉; there are no more than one a step.
+    """
+    every = course.per_epoch / validations
+    if every <= 1 or step == course.total:
+        return True
+    count = math.floor(course.total / every + 1e-9)
+    near = math.floor(step / every)
+    return any(step == round(every * n) for n in (near, near + 1) if 1 <= n <= count)
 
 
 def final_state(seats: Seats, keep: str, position: Position) -> dict[str, dict[str, Any]]:

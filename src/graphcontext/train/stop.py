@@ -18,6 +18,7 @@ class StopWish:
 
     def __init__(self) -> None:
         self.signal: int = 0
+        self.interrupted = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -38,5 +39,6 @@ class StopWish:
 
     def _note(self, number: int, _: FrameType | None) -> None:
         if self.signal and number == signal.SIGINT:
+            self.interrupted = True
             raise KeyboardInterrupt
         self.signal = number
