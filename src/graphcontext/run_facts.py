@@ -28,7 +28,7 @@ def describe(known: dict[str, Any], n: int) -> list[str]:
         lines.append(f"corpora padded with documents of other questions: {known['padding']}")
     for name, trained in known.get("adapters", {}).items():
         lines.append(f"{trained.get('what', 'adapter')} {name}: {_trained(trained)}")
-    fallbacks = {"cosine": 0} if known.get("graphs") else {}
+    fallbacks = {"cosine": 0} if graphs and "threshold_rule" in graphs[0] else {}  # PageRank's
     for kind, count in sorted({**fallbacks, **known["fallbacks"]}.items()):
         lines.append(f"fall-back to {kind}: {count} of {n} questions ({count / max(n, 1):.0%})")
     if known.get("mean_ranked"):
