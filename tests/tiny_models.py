@@ -138,11 +138,10 @@ def save_tiny_bert(folder: Path, texts: Sequence[str] = TEXTS, **changes: Any) -
     from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-    words = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    words = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-    trainer = trainers.WordPieceTrainer(vocab_size=400, special_tokens=special)
-    words.train_from_iterator([text.lower() for text in texts], trainer)
+    words.train_from_iterator([text.lower() for text in texts], trainers.WordLevelTrainer(special_tokens=special))
     ends = [("[CLS]", 2), ("[SEP]", 3)]
     words.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", special_tokens=ends)
     named = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
