@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from graphcontext.errors import RunError
 from graphcontext.train import checkpoint
 from graphcontext.train.checkpoint import Position
-from graphcontext.train.steps import Seats, Steps, final_state, is_validated
+from graphcontext.train.steps import Seats, Steps, final_state, is_validated, profiled
 
 
 def steps(total, per_epoch, validations):
@@ -84,6 +84,21 @@ def test_another_exit_stays_one(tmp_path):
 
     with pytest.raises(SystemExit):
         Steps(Seats(tmp_path), Position(), list, None, None).run(SimpleNamespace(fit=fit), None, None)
+
+
+@pytest.mark.parametrize(
+    ("passes", "left", "wanted"),
+    [
+        (1, 10, range(1, 3)),  # two whole steps after the first
+        (2, 10, range(2, 4)),  # one
+        (160, 10, range(318, 320)),  # the end of one
+        (4, 1, range(2, 4)),  # nothing but the first is left
+        (1, 2, range(1, 2)),
+        (1, 1, range(0, 1)),
+    ],
+)
+def test_few_passes_are_profiled_however_many_there_are_and_the_optimiser_after_them(passes, left, wanted):
+    assert profiled(passes, left) == wanted
 
 
 class TestFinalState:

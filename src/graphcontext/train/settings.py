@@ -60,7 +60,7 @@ class TrainerSettings:
         checkpoint_minutes: between two checkpoints.
         wandb: ``offline``, ``online`` or ``disabled``.
         gpu: name of a GPU, read by ``plan`` alone.
-        profile: run under torch's profiler.
+        profile: run some forward passes under torch's profiler.
 
     Raises:
         InputError: a value that is not allowed.

@@ -25,6 +25,7 @@ from graphcontext.train.tuning import Tuning, summed
 from graphcontext.train.world import check_group
 
 LAST = "last.pt"
+PROFILED = 2  # most forward passes under torch's profiler: of 30 layers each has 50,000 events to sum up
 
 
 @dataclass
@@ -55,7 +56,7 @@ class Steps(pl.Callback):
         held_out: returns the held-out batches of this rank, empty where there are none.
         bar: on rank 0.
         curve: on rank 0.
-        profile: run under torch's profiler.
+        profile: run some passes under torch's profiler.
     """
 
     def __init__(
@@ -71,6 +72,8 @@ class Steps(pl.Callback):
         self.wish = StopWish()
         self.stopped_by = 0
         self.profiler = torch.profiler.profile() if profile else None
+        self.window = range(0)  # passes of this process that are profiled
+        self.seen = 0  # passes that this process made
 
     def run(self, trainer: pl.Trainer, module: Tuning, data: Any) -> None:
         """Train; where Lightning itself met SIGTERM, between two of our hooks, it is a stop like any other.
@@ -107,11 +110,18 @@ class Steps(pl.Callback):
             row["seconds"] = self._seconds()
             self.position.base = row["held_out_loss"]
             self._record(trainer, row)
-        if self.profiler is not None:
-            self.profiler.__enter__()
+        self.window = profiled(trainer.accumulate_grad_batches, module.course.total - self.position.step)
+
+    def on_train_batch_start(self, *_: Any) -> None:
+        """Begin the profile."""
+        if self.profiler is not None and self.seen == self.window.start:
+            self.profiler.start()
 
     def on_train_batch_end(self, trainer: pl.Trainer, module: Tuning, *_: Any) -> None:
         """Close an optimiser step when its last forward pass is done."""
+        self.seen += 1
+        if self.profiler is not None and self.seen == self.window.stop:
+            self.profiler.stop()
         if module.passes < trainer.accumulate_grad_batches:
             return
         if trainer.is_global_zero:  # it holds the lease; the others end with it
@@ -146,8 +156,9 @@ class Steps(pl.Callback):
 
     def on_train_end(self, trainer: pl.Trainer, module: Tuning) -> None:
         """Write the profile."""
-        if self.profiler is not None:
-            self.profiler.__exit__(None, None, None)
+        if self.profiler is not None and self.seen > self.window.start:
+            if self.seen < self.window.stop:  # it was told to stop
+                self.profiler.stop()
             if trainer.is_global_zero:
                 on_gpu = module.device.type == "cuda"
                 shown = self.profiler.key_averages().table(sort_by=f"self_{'cuda' if on_gpu else 'cpu'}_time_total")
@@ -223,6 +234,22 @@ def agree(step: int, device: Any) -> None:
     ranks, total, squares = summed(told).tolist()
     if ranks * squares != total * total:
         raise RunError("the ranks read different checkpoints: another process trains the same; start it again")
+
+
+def profiled(passes: int, steps: int) -> range:
+    """Return the forward passes that are profiled: the last ones of a step, or some steps, after the first if any.
+
+    >>> profiled(passes=16, steps=10), profiled(passes=1, steps=10), profiled(passes=2, steps=1)
+    (range(30, 32), range(1, 3), range(0, 2))
+
+    Args:
+        passes: of an optimiser step.
+        steps: that are left.
+    """
+    first = 1 if steps > 1 else 0  # the one in which memory is taken and kernels are chosen
+    many = max(1, min(steps - first, PROFILED // passes))
+    end = passes * (first + many)
+    return range(end - min(PROFILED, passes * many), end)
 
 
 def is_validated(step: int, course: Course, validations: float) -> bool:
