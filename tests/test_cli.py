@@ -113,6 +113,9 @@ WRONG = {
     "a seed of the wrong type": (["run", "seed=x"], "seed='x' is text; allowed: a whole number"),
     "a seed beyond torch's": (["run", f"seed={2**64}"], f"seed={2**64}; allowed: whole numbers from -2^63 to below"),
     "such a seed of a training": (["train", f"seed={-(10**30)}"], f"seed={-(10**30)}; allowed: whole numbers from"),
+    "train several values": (["train", "-m", "adapter.rank=1,2"], "train takes no -m, only run does: give one command"),
+    "table several values": (["table", "gcg/t3", "-m"], "table takes no -m, only run does"),
+    "train a mistyped word": (["train", "marge", "gcg/sft"], "train: 'marge' is not KEY=VALUE; did you mean merge?"),
     "a run into a file": (["show", "--html"], "--html"),
 }
 

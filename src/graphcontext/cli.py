@@ -131,6 +131,8 @@ def _dispatch(arguments: list[str]) -> int:
     verb, *words = parsed.words
     if verb not in VERBS:
         raise InputError(f"{verb!r}: no such verb{did_you_mean(verb, VERBS, most=20)}")
+    if parsed.multirun and verb != "run":
+        raise InputError(f"{verb} takes no -m, only run does: give one command for each value")
     if verb != "ask":
         names, overrides = [w for w in words if "=" not in w], [w for w in words if "=" in w]
     else:

@@ -8,7 +8,7 @@ import sys
 import unicodedata
 from typing import Any
 
-from graphcontext.errors import InputError
+from graphcontext.errors import InputError, did_you_mean
 
 Words = list[str]
 
@@ -52,7 +52,8 @@ def train(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     if names[:1] == ["merge"]:
         print(f"model: {api.merge(names[1:], *overrides, config_dir=flags.config_dir)}")
         return 0
-    _no_names("train", names)
+    if names:
+        raise InputError(f"train: {names[0]!r} is not KEY=VALUE{did_you_mean(names[0], ['merge'])}")
     done = api.train(*overrides, config_dir=flags.config_dir, quiet=flags.quiet)
     if not done.is_first_rank:  # the first one speaks for all, and its exit code counts
         return 0

@@ -70,6 +70,16 @@ def test_a_folder_stays_a_path_and_what_is_neither_is_refused(run_words, tmp_pat
         config_of(*run_words(adapter="./none"))
 
 
+def test_a_components_own_key_says_which_one_takes_an_experiment(run_words, tmp_path):
+    plain = run_words(adapter="null")
+    line = r"generator\.llm\.adapter=gcg/sft: this key takes a folder; .* llm\.adapter=gcg/sft for all roles, roles\."
+    with pytest.raises(InputError, match=line):
+        config_of(*plain, "generator.llm.adapter=gcg/sft")
+    assert config_of(*plain, f"generator.llm.adapter={tmp_path}")["generator"]["llm"]["adapter"] == str(tmp_path)
+    one = config_of(*plain, "roles.answer.adapter=gcg/sft")
+    assert node(one)["experiment"] == "gcg/sft" and one["roles"]["judge"]["adapter"] is None
+
+
 def test_an_untrained_one_says_what_to_type(run_words, tmp_path):
     with pytest.raises(MissingWeightsError, match=r"gcg/sft is not trained yet: graphcontext train experiment=gcg/sft"):
         api.run(*run_words(), root=tmp_path)

@@ -152,6 +152,7 @@ def bind_trained(
             own_data = "dataset" in chosen_groups(name, config_dir)
             node = _node(name, ADAPTER, _overrides(role, choices, given, own_data), config_dir)
             _replace(config, {**llm}, {**llm, "adapter": node})
+    _check_own(config, "", config_dir)
     if config.get("trainer", {}).get("data") == "bi_encoder":  # it starts from a base without weights, or is refused
         return
     encoders = [node for node in components(config) if "pooling" in node and isinstance(node.get("weights"), str)]
@@ -160,6 +161,21 @@ def bind_trained(
         if _is_training(name, WEIGHTS, config_dir):
             words = _encoder_overrides(name, encoder, choices, given, config_dir)
             _replace(config, encoder, {**encoder, "weights": _node(name, WEIGHTS, words, config_dir)})
+
+
+def _check_own(node: Any, path: str, config_dir: str | None) -> None:
+    """Refuse a training experiment as the adapter of one component: by its role its base is known.
+
+    Raises:
+        InputError: with the key that takes it.
+    """
+    if not isinstance(node, (dict, list)):
+        return
+    if isinstance(node, dict) and "model" in node and _is_training(name := node.get("adapter"), ADAPTER, config_dir):
+        mend = f"{ADAPTER}={name} for all roles, roles.answer.adapter={name} for one"
+        raise InputError(f"{path}.adapter={name}: this key takes a folder; a training experiment: {mend}")
+    for key, value in node.items() if isinstance(node, dict) else enumerate(node):
+        _check_own(value, f"{path}.{key}" if path else str(key), config_dir)
 
 
 def _is_training(name: Any, key: str, config_dir: str | None) -> bool:
