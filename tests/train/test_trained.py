@@ -80,6 +80,23 @@ def test_a_components_own_key_says_which_one_takes_an_experiment(run_words, tmp_
     assert node(one)["experiment"] == "gcg/sft" and one["roles"]["judge"]["adapter"] is None
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("trainer: {learning_rat: 1.0e-4}", r"trainer\.learning_rat: TrainerSettings has no such key; did you mean l"),
+        ("trainer: {epochs: 0.0}", r"trainer\.epochs=0\.0; allowed: above 0"),
+        ("adapter: {rank: 0}", r"adapter\.rank=0; allowed: 1 and more"),
+    ],
+)
+def test_a_fault_in_the_recipe_of_an_experiment_of_ones_own_is_told_by_the_run(run_words, tmp_path, line, message):
+    file = tmp_path / "conf" / "experiment" / "mylab" / "tuned.yaml"
+    file.parent.mkdir(parents=True)
+    opened = "# @package _global_\ndefaults:\n  - gcg/sft\n  - override /adapter: lora\n"
+    file.write_text(f"{opened}{line}\n")
+    with pytest.raises(InputError, match=rf"llm\.adapter=mylab/tuned: .*{message}"):
+        api.compose(*run_words(adapter="mylab/tuned"), config_dir=str(tmp_path / "conf"))
+
+
 def test_an_untrained_one_says_what_to_type(run_words, tmp_path):
     with pytest.raises(MissingWeightsError, match=r"gcg/sft is not trained yet: graphcontext train experiment=gcg/sft"):
         api.run(*run_words(), root=tmp_path)

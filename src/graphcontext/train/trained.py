@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from graphcontext.component import components, locate
+from graphcontext.component import components, instantiate, locate
 from graphcontext.conf_tree import chosen_groups, options, trains
 from graphcontext.errors import InputError, MissingDataError, MissingWeightsError, did_you_mean
 from graphcontext.models import adapter_identity
@@ -195,7 +195,7 @@ def _node(name: str, key: str, overrides: list[str], config_dir: str | None) -> 
     """Return the node of a training, which is composed once: its faults are the run's.
 
     Raises:
-        InputError: it trains nothing, or the other kind of model.
+        InputError: it trains nothing, the other kind of model, or by a key or value that is not allowed.
     """
     config = _compose(name, tuple(overrides), _absolute(config_dir))
     if getattr(locate(config["adapter"]["_target_"], "adapter"), "kind", None) == "none":
@@ -204,6 +204,11 @@ def _node(name: str, key: str, overrides: list[str], config_dir: str | None) -> 
     if is_encoder != (key == WEIGHTS):
         what, mend = ("an encoder", WEIGHTS) if is_encoder else ("a language model", ADAPTER)
         raise InputError(f"{key}={name} trains {what}: {mend}={name}")
+    try:
+        for part in ("trainer", "adapter", *(["bi_encoder"] if is_encoder else [])):
+            instantiate(config[part], part)
+    except InputError as error:
+        raise type(error)(f"{key}={name}: {error}") from error
     found = {"_target_": TARGET, "experiment": name, "config_dir": _absolute(config_dir), "overrides": overrides}
     return found | ({"taken_as": key} if key != ADAPTER else {})
 
