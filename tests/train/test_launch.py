@@ -87,6 +87,13 @@ def strike(ready: Path, number: int, stopped: threading.Event) -> None:
     os.kill(os.getpid(), number)
 
 
+def test_it_is_alone_whatever_group_this_process_is_in(monkeypatch):
+    names = ["RANK", "WORLD_SIZE", "LOCAL_RANK", "GROUP_RANK", "MASTER_PORT", "SLURM_NTASKS", "SLURM_PROCID"]
+    for name in names:
+        monkeypatch.setenv(name, "1")
+    assert not set(names) & set(module.environment())
+
+
 def test_without_the_extra_the_reason_is_said(monkeypatch, tmp_path):
     def lacking():
         raise InputError("train needs the package peft: pip install 'graphcontext[train]'")

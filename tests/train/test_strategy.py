@@ -41,6 +41,11 @@ class TestT44:
         given(WORLD_SIZE="2", LOCAL_RANK="1")
         assert device_of(settings(accelerator="gpu", strategy="ddp", devices=2)) == "cuda:1"
 
+    def test_a_world_that_is_no_number_is_one_line(self, given):
+        given(WORLD_SIZE="abc")
+        with pytest.raises(InputError, match="WORLD_SIZE='abc' in the environment; allowed: a whole number"):
+            device_map("auto", on_gpu=True)
+
     def test_a_process_group_of_another_size_is_an_error(self, given, monkeypatch):
         monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
         monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 3)

@@ -261,7 +261,9 @@ def device_map(device: str, on_gpu: bool) -> Any:
     """
     import torch
 
-    world = int(os.environ.get("WORLD_SIZE", "1"))
+    from graphcontext.train.world import number
+
+    world = number("WORLD_SIZE") or 1
     if world > 1:
         distributed = torch.distributed
         if distributed.is_available() and distributed.is_initialized():

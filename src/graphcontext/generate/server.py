@@ -70,10 +70,12 @@ def versions() -> dict[str, str | None]:
 
 
 def _start(name: str, node: dict[str, Any]) -> None:
+    from graphcontext.train.world import number
+
     lacking = SERVERS[node["serve"]].lacks(node)
     if lacking is not None:
         raise InputError(f"{lacking[0]}: {lacking[1]}")
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if (number("WORLD_SIZE") or 1) > 1:
         raise InputError(f"llm.serve={node['serve']} in a group of processes: start one, the server uses all GPUs")
     atexit.unregister(stop_all)
     atexit.register(stop_all)

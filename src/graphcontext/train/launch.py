@@ -16,7 +16,10 @@ from graphcontext.errors import InputError
 from graphcontext.train.command import check_extra
 from graphcontext.train.trained import TrainedAdapter
 
-RANKS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
+RANKS = (
+    *("RANK", "WORLD_SIZE", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT"),
+    *("SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID"),
+)
 FORWARDED = (signal.SIGTERM, signal.SIGUSR1)
 
 
