@@ -35,7 +35,7 @@ def test_t01_the_package_imports_without_torch_and_faiss() -> None:
 import sys
 sys.modules.update(torch=None, faiss=None, transformers=None, spacy=None, lxml=None, numba=None)
 import importlib, pkgutil, graphcontext
-extra = ["checkpoint", "contrast", "data_module", "fit", "result", "steps", "tuning"]  # of training, which is asked for by name
+extra = ["checkpoint", "contrast", "data_module", "fit", "result", "steps", "tuning"]  # of training, asked for by name
 for module in pkgutil.walk_packages(graphcontext.__path__, "graphcontext."):
     if module.name not in ["graphcontext.train." + name for name in extra]:
         importlib.import_module(module.name)
