@@ -134,7 +134,7 @@ WRONG = {
     "choice sweep": (["retriever.top_k=choice(1,2)"], r"sweeps several values"),
     "open bracket": (["dataset.tags=[a"], r"does not parse"),
     "open quote": (["dataset.site='a"], r"does not parse"),
-    "interpolation": (["dataset.site=${nowhere}"], r"nowhere"),
+    "interpolation": (["dataset.site=${nowhere}"], r"^dataset\.site: Interpolation key 'nowhere' not found; "),
     "a group's package": (["retriever@nowhere=ppr"], r"retriever@nowhere"),
     "a value for a component": (["retriever.encoder=minilm"], r"retriever\.encoder=minilm.* has keys .*max_length"),
     "a value for a node": (["limits=5"], r"limits=5: limits has keys of its own: questions, multihop"),

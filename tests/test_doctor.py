@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphcontext import api, cli, doctor
+from graphcontext.config import compose
 from graphcontext.doctor import Line, examine
 from graphcontext.generate import llama_cpp_server
 
@@ -82,6 +83,40 @@ def test_a_full_or_read_only_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "LEAST_DISK_GIB", 1e9)
     bad = [line for line in lines("experiment=tests/base").values() if not line.good]
     assert bad and all("GiB free" in line.what and "free some space" in line.mend for line in bad)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["trainer=gpu"], "trainer.accelerator=gpu, but torch sees no GPU here; trainer=cpu"),
+        (["trainer.gpu=FOO"], "trainer.gpu=FOO (allowed: A100-40GB"),
+        (["trainer.gpu=4090"], "trainer.gpu=4090; did you mean RTX-4090?"),
+        (["adapter.rank=0"], "adapter.rank=0; allowed: 1 and more"),
+        (["adapter=qlora", "trainer=fsdp"], "adapter=qlora with trainer=fsdp"),
+        (["trainer=cpu"], ""),
+    ],
+)
+def test_what_train_refuses_is_not_good(monkeypatch: pytest.MonkeyPatch, words: list[str], message: str) -> None:
+    monkeypatch.setattr("graphcontext.train.strategy.has_gpu", lambda: False)
+    monkeypatch.setattr("graphcontext.train.outline.free_memory_gib", lambda: 64.0)
+    composed = compose(["experiment=gcg/sft", *words], primary="train")
+    bad = [line.what for line in examine([("training", composed)]) if not line.good and "model " not in line.what]
+    assert [line.partition(message)[1] for line in bad] == ([message] if message else [])
+    if not message:
+        monkeypatch.setattr("graphcontext.train.outline.free_memory_gib", lambda: 0.5)
+        assert any("needs " in line.what and "would fit" in line.what for line in examine([("training", composed)]))
+
+
+def test_an_argument_that_run_refuses_and_a_file_in_the_place_of_the_store(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "store").write_text("")
+    (tmp_path / "runs").symlink_to("gone")
+    bad = [what for what, line in lines("experiment=tests/base", "retriever.top_k=0").items() if not line.good]
+    assert any("top_k=0" in what for what in bad)
+    assert "store is a file, where" in " ".join(bad) and "runs is a link to nothing, where" in " ".join(bad)
+    assert cli.main(["run", "experiment=tests/base", "--config-dir", CONF]) == 2
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from graphcontext.config import Composed
 from graphcontext.config import compose as _compose
+from graphcontext.files import check_folder
 from graphcontext.prepare import check_ready
 from graphcontext.runs import Run, execute
 
@@ -71,4 +72,5 @@ def table(name: str, *overrides: str, config_dir: str | None = None, root: str |
     """Compute what a table lacks and write it; returns a :class:`graphcontext.table.cells.Made`."""
     from graphcontext.table.make import make
 
+    check_folder(Path(root) / "results")
     return make(name, overrides, config_dir, Path(root), quiet)

@@ -267,6 +267,8 @@ def _resolve(composed: Any) -> dict[str, Any]:
         check_secrets(plain)  # before a value of the environment takes the place of its name
         resolved: Any = OmegaConf.to_container(OmegaConf.create(plain), resolve=True)
     except OmegaConfBaseException as error:
-        raise InputError(f"config: {str(error).splitlines()[0]}") from error
+        where = getattr(error, "full_key", None) or "config"
+        mend = "; \\${…} is the text itself" if "nterpolation" in str(error) else ""
+        raise InputError(f"{where}: {str(error).splitlines()[0]}{mend}") from error
     check_secrets(resolved)
     return resolved

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from graphcontext.component import instantiate, locate, used
 from graphcontext.config import Composed
-from graphcontext.errors import GraphContextError, InputError
+from graphcontext.errors import GraphContextError, InputError, MissingDataError, MissingWeightsError
+from graphcontext.files import check_folder
 from graphcontext.generate.completions import read_key
 from graphcontext.generate.server import SERVERS
 from graphcontext.manifest import library_version
@@ -19,6 +20,7 @@ from graphcontext.models import home, resolve
 from graphcontext.prepare import missing_adapters, missing_gguf, needed_models, unnamed_models, unsound, untrained
 
 LEAST_DISK_GIB = 2.0
+STAGES = ("graph", "retriever", "enhancer", "packing", "generator", "metric")
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,10 @@ def examine(runs: list[tuple[str, Composed]]) -> list[Line]:
         runs: (label, config) of each run (:func:`graphcontext.table.expand.configs`).
     """
     lines = [_python(), *_libraries(), _disk(Path(".")), _disk(home())]
-    lines.append(_gpu())
+    lines += [*_folders(), _gpu()]
     seen: dict[str, Line] = {}
     for _, composed in runs:
-        for part in (_models, _servers, _data, _sources, _secrets):
+        for part in (_arguments, _models, _servers, _data, _sources, _secrets, _training):
             for line in part(composed):
                 seen.setdefault(line.what, line)
     return [*lines, *seen.values()]
@@ -74,6 +76,15 @@ def _disk(folder: Path) -> Line:
     return Line(free >= LEAST_DISK_GIB and writable, what, "free some space, or work in another folder")
 
 
+def _folders() -> Iterable[Line]:
+    """Examine the places of what commands write; nothing is said of one that is a folder or can be made."""
+    for name in ("store", "runs", "results"):
+        try:
+            check_folder(Path(name))
+        except InputError as error:
+            yield Line(False, str(error))
+
+
 def _gpu() -> Line:
     try:
         import torch
@@ -83,6 +94,40 @@ def _gpu() -> Line:
         return Line(True, f"no GPU: models run on {torch.get_num_threads()} CPU threads in float32")
     names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     return Line(True, f"GPU: {', '.join(names)}")
+
+
+def _arguments(composed: Composed) -> Iterable[Line]:
+    """Examine what the components of the stages say of their arguments; of the data set :func:`_data` does."""
+    for name in STAGES:
+        try:
+            instantiate(composed.config[name], name)
+        except (MissingWeightsError, MissingDataError):
+            continue  # said with the models and the data
+        except GraphContextError as error:
+            yield Line(False, str(error))
+
+
+def _training(composed: Composed) -> Iterable[Line]:
+    """Examine what ``train`` looks at before it reads its pairs; nothing where it is a run."""
+    if "trainer" not in composed.config:
+        return
+    from graphcontext.train import cost
+    from graphcontext.train.shape import UnknownShape
+    from graphcontext.train.strategy import device_of
+    from graphcontext.train.together import build
+
+    config = {**composed.config, "trainer": {**composed.config["trainer"]}}
+    try:
+        device = device_of(build(config)[0])
+        config["trainer"]["gpu"] = None  # another machine's
+        planned = cost.training_cost("training", config)
+    except (MissingWeightsError, MissingDataError, UnknownShape):
+        return  # said above; what such a model takes is not known
+    except GraphContextError as error:
+        yield Line(False, str(error))
+        return
+    what = f"training of {planned.kind} on {planned.model}, {device}: about {planned.needed:.1f} GiB"
+    yield Line(True, what) if planned.fits else Line(False, cost.too_large(planned))
 
 
 def _models(composed: Composed) -> Iterable[Line]:

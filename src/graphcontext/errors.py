@@ -47,9 +47,13 @@ def fault(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0][:300] + at
 
 
-def did_you_mean(name: str, allowed: Iterable[str], most: int = 12) -> str:
-    """Return ``; did you mean X?`` for a near miss, then the allowed names, at most ``most`` of them."""
-    names = sorted(allowed)
+def did_you_mean(name: object, allowed: Iterable[object], most: int = 12) -> str:
+    """Return ``; did you mean X?`` for a near miss, then the allowed names, at most ``most`` of them.
+
+    >>> did_you_mean(4090, ["RTX-4090"])  # what a YAML takes for a number
+    '; did you mean RTX-4090? (allowed: RTX-4090)'
+    """
+    name, names = str(name), sorted(map(str, allowed))
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if not close:
         close = [n for n in names if n.lower() == name.lower()][:1]

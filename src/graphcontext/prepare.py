@@ -22,7 +22,7 @@ from graphcontext.config import Composed
 from graphcontext.data.card import card_markdown
 from graphcontext.data.tokenizer import WORDS
 from graphcontext.errors import InputError, MissingDataError, MissingWeightsError, RunError
-from graphcontext.files import write_atomic
+from graphcontext.files import check_folder, write_atomic
 from graphcontext.generate import server
 from graphcontext.generate.completions import read_key
 from graphcontext.lease import Lease
@@ -225,9 +225,12 @@ def check_ready(config: dict[str, Any], root: Path | str = ".") -> None:
     """Check a run's arguments, models and keys, before anything is computed.
 
     Raises:
-        InputError: a component refuses an argument, or a server's key is not set or is none.
+        InputError: a component refuses an argument, a server's key is not set or is none, an adapter or encoder is not
+            what was stored, or a file stands where a folder is wanted.
         MissingWeightsError: naming them and the command that fetches them.
     """
+    for name in ("store", "runs"):
+        check_folder(Path(root) / name)
     build_parts(config)
     unset = missing_secrets(config)
     if unset:

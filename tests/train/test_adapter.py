@@ -78,6 +78,8 @@ class TestLoRA:
             ({"rank": 0}, r"adapter\.rank=0; allowed: 1 and more"),
             ({"alpha": 0}, r"adapter\.alpha=0; allowed: above 0"),
             ({"alpha": float("nan")}, r"adapter\.alpha=nan; allowed: above 0"),
+            ({"alpha": float("inf")}, r"adapter\.alpha=inf; allowed: above 0, and finite"),
+            ({"targets": [1]}, r"adapter\.targets=\[1\]; allowed: a list of names"),
             ({"dropout": 1.0}, r"adapter\.dropout=1\.0; allowed: 0 to below 1"),
             ({"targets": []}, r"adapter\.targets=\[\]; allowed: a list of names"),
             ({"targets": "q_proj"}, r"adapter\.targets='q_proj'; allowed: a list of names"),

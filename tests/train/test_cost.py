@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from graphcontext import cli
 from graphcontext.errors import InputError
 from graphcontext.train import cost, outline
+from graphcontext.train.batches import Deal, held_out_batches
 from graphcontext.train.cost import TrainingCost, text, too_large, would_fit
 from graphcontext.train.counts import counted
 from graphcontext.train.examples import IGNORED, Example, Examples
@@ -243,6 +245,65 @@ def test_what_would_fit_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert would_fit(full).count("trainer=fsdp") == 1 and "trainer=fsdp trainer.devices=8" in would_fit(full)
     monkeypatch.setattr(outline, "free_memory_gib", lambda: 0.1)
     assert would_fit(plan()) == "a GPU of 14.5 GiB (T4)"  # on a CPU, too little for Python itself
+
+
+def test_a_pass_is_no_larger_than_a_ranks_part_of_the_batch() -> None:
+    # 10 pairs in batches of 4: a pass of one process holds 4 of them at most, one of three ranks 2
+    large = {**TRAINER, "micro_batch_size": 10**9}
+    assert replace(plan(), trainer=large).parts() == replace(plan(), trainer={**TRAINER, "micro_batch_size": 4}).parts()
+    assert replace(plan(), trainer={**large, "devices": 3}).micro == 2
+    assert replace(plan(), trainer={**large, "batch_size": 10**9}).micro == 10  # all pairs
+    single = replace(plan(), trainer={**large, "batch_size": 1})
+    assert single.micro == 1 and "micro_batch_size" not in would_fit(single)
+    assert Deal(2, 10**9).within(4) == Deal(2, 2) and Deal(2, 1).within(4) == Deal(2, 1)
+    assert held_out_batches([5] * 6, Deal(1, 10**9).within(4), 0) == [[0, 1, 2, 3], [4, 5]]
+
+
+def test_no_more_than_one_validation_a_step_is_planned() -> None:
+    often = replace(plan(), trainer={**TRAINER, "validations": 1e300})
+    every = replace(plan(), trainer={**TRAINER, "validations": 3})  # 3 steps an epoch
+    assert hours(often, 6) == hours(every, 6)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["trainer.gpu=4090"], "trainer.gpu=4090; did you mean RTX-4090? (allowed: A100-40GB"),
+        (["adapter.targets=[1]"], "adapter.targets=[1]; allowed: a list of names of modules, or null"),
+        (["adapter.targets={a:1}"], "allowed: a list of names of modules, or null"),
+        (["adapter.targets=[q_porj]"], "did you mean q_proj?"),
+        (["adapter.rank=0"], "adapter.rank=0; allowed: 1 and more"),
+        (["adapter.alpha=inf"], "adapter.alpha=inf; allowed: above 0, and finite"),
+        (["trainer.schedule=3"], "trainer.schedule=3"),
+        (["trainer.devices=1000000000"], "trainer.devices=1000000000"),
+    ],
+)
+def test_what_train_refuses_is_not_planned(words: list[str], message: str, capsys) -> None:
+    assert cli.main(["plan", "experiment=gcg/sft", *words]) == 2
+    err = capsys.readouterr().err
+    assert message in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("pass", "lacks kind, quantization; an adapter has a class attribute kind (none, full, lora, qlora)"),
+        ('kind, quantization = "lora", "none"', ""),
+        ('kind, quantization = "dora", "none"', "Own.kind=dora; did you mean lora? (allowed: full, lora, none, qlora)"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["plan", "train"])
+def test_an_adapter_class_of_ones_own_says_what_it_is(tmp_path, monkeypatch, capsys, verb, body, message) -> None:
+    name = f"own_{abs(hash(body))}"
+    (tmp_path / f"{name}.py").write_text(f"class Own:\n    {body}\n    def wrap(self, network): return network\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "conf" / "adapter").mkdir(parents=True)
+    (tmp_path / "conf" / "adapter" / "own.yaml").write_text(f"_target_: {name}.Own\n")
+    if not message:
+        verb = "plan"
+    given = ["--config-dir", str(tmp_path / "conf"), "trainer.gpu=A100-80GB"]
+    code, said = cli.main([verb, "experiment=gcg/sft", "adapter=own", *given]), capsys.readouterr()
+    assert (code, message in said.err) == (2 if message else 0, True)
 
 
 def made_up(**changes: Any) -> TrainingCost:

@@ -260,7 +260,7 @@ def test_a_gpu_is_taken_where_there_is_one(monkeypatch, words, capsys, tmp_path)
 
 
 def test_an_experiment_that_names_no_adapter_trains_the_default_and_says_so(monkeypatch, words, capsys, tmp_path):
-    monkeypatch.setattr(command, "check_together", lambda *_: (_ for _ in ()).throw(InputError("enough")))
+    monkeypatch.setattr(command, "build", lambda *_: (_ for _ in ()).throw(InputError("enough")))
     given = [word for word in words() if not word.startswith("experiment=")]
     with pytest.raises(InputError, match="enough"):
         command.train([*given, "experiment=gcg/zero_shot"], None, tmp_path, False)
@@ -276,7 +276,7 @@ TYPOS = {
     "train trainer=dpp": "ddp",
     "train experiment=gcg/stf": "gcg/sft",
     "train trainer.epochs=many": "trainer.epochs='many' is text; allowed: a number",
-    "run experiment=gcg/sft": "graphcontext train experiment=gcg/sft; then llm.adapter=gcg/sft in a run",
+    "run experiment=gcg/sft": "graphcontext train experiment=gcg/sft; then llm.adapter=gcg/sft (an encoder: ",
     "run trainer=gpu": "a run has no such key, only train has",
     "run llm=smollm2 llm.adapter=gcg/stf": "did you mean gcg/sft?",
     "train adapter=qlora trainer=fsdp": "4-bit weights are packed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -9,6 +10,8 @@ from typing import Any, ClassVar
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.generate.adapters import import_peft
 from graphcontext.whole import load_config
+
+KINDS = {"none": "trains nothing", "full": "all weights", "lora": "a PEFT model's", "qlora": "the same, on 4 bits"}
 
 
 class NoAdapter:
@@ -61,11 +64,11 @@ class LoRA:
     def __init__(self, rank: int, alpha: float, dropout: float, targets: Sequence[str] | None = None) -> None:
         if rank < 1:
             raise InputError(f"adapter.rank={rank}; allowed: 1 and more")
-        if not alpha > 0:
-            raise InputError(f"adapter.alpha={alpha}; allowed: above 0")
+        if not 0 < alpha < math.inf:
+            raise InputError(f"adapter.alpha={alpha}; allowed: above 0, and finite")
         if not 0 <= dropout < 1:
             raise InputError(f"adapter.dropout={dropout}; allowed: 0 to below 1")
-        if isinstance(targets, str) or (targets is not None and not targets):
+        if targets is not None and not (_are_names(targets) and targets):
             raise InputError(f"adapter.targets={targets!r}; allowed: a list of names of modules, or null")
         self.rank, self.alpha, self.dropout = rank, alpha, dropout
         self.targets = None if targets is None else tuple(targets)
@@ -103,6 +106,10 @@ class LoRA:
         return set(self.targets)
 
 
+def _are_names(targets: Any) -> bool:
+    return isinstance(targets, Sequence) and not isinstance(targets, str) and all(isinstance(t, str) for t in targets)
+
+
 class QLoRA(LoRA):
     """LoRA on a base in 4-bit NormalFloat with double quantisation (Dettmers et al. 2023).
 
@@ -111,6 +118,21 @@ class QLoRA(LoRA):
 
     kind: ClassVar[str] = "qlora"
     quantization: ClassVar[str] = "4bit"
+
+
+def check_class(cls: type) -> None:
+    """Check that a class says of itself what is trained: ``kind``, ``quantization`` and ``wrap``.
+
+    Raises:
+        InputError: naming what it lacks.
+    """
+    lacks = [name for name in ("kind", "quantization") if not isinstance(getattr(cls, name, None), str)]
+    lacks += [] if callable(getattr(cls, "wrap", None)) else ["wrap(network)"]
+    if lacks:
+        has = f"a class attribute kind ({', '.join(KINDS)}), another, quantization (none, 4bit), and wrap(network)"
+        raise InputError(f"adapter: {cls.__name__} lacks {', '.join(lacks)}; an adapter has {has}")
+    if cls.kind not in KINDS:  # type: ignore[attr-defined]
+        raise InputError(f"adapter: {cls.__name__}.kind={cls.kind}{did_you_mean(cls.kind, KINDS)}")  # type: ignore[attr-defined]
 
 
 def check_targets(adapter: Any, folder: Path, is_seq2seq: bool) -> None:

@@ -106,11 +106,18 @@ class Base:
         return Collate(self.pad)
 
     def load(self) -> Any:
-        """Load the weights and return the model with what is trained of it."""
+        """Load the weights and return the model with what is trained of it.
+
+        Raises:
+            InputError: the adapter does not fit it, or is none of PEFT.
+        """
         self.model.load_weights()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # of transformers, to peft
             network = self.adapter.wrap(self.model.weights)
+            if self.kind not in ("none", "full") and not hasattr(network, "peft_config"):
+                name = type(self.adapter).__name__
+                raise InputError(f"adapter: {name}.wrap gives no PEFT model, which kind={self.kind} stands for")
             if self.settings.gradient_checkpointing:
                 network.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
                 network.enable_input_require_grads()

@@ -57,6 +57,10 @@ class Deal:
     world: int
     micro: int
 
+    def within(self, batch_size: int) -> Deal:
+        """Return the same deal with forward passes no larger than a rank's part of a global batch."""
+        return Deal(self.world, max(1, min(self.micro, math.ceil(batch_size / self.world))))
+
     def passes(self, batch_size: int) -> int:
         """Return the forward passes that a rank makes of one global batch, the same for every step."""
         return math.ceil(batch_size / (self.world * self.micro))

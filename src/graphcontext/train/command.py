@@ -8,13 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from graphcontext.component import instantiate
 from graphcontext.conf_tree import trains
 from graphcontext.config import compose
 from graphcontext.errors import InputError
 from graphcontext.files import check_folder
 from graphcontext.models import has_gpu
-from graphcontext.train.together import check_together
+from graphcontext.train.together import build
 from graphcontext.train.world import check_world
 
 NEEDED = {"pytorch_lightning": "pytorch-lightning", "peft": "peft"}
@@ -47,9 +46,8 @@ def train(overrides: list[str], config_dir: str | None, root: Path, quiet: bool)
         what = f"experiment={experiment} names no adapter, so adapter={composed.choices.get('adapter')}"
         print(f"{what}; what its retriever and enhancer give stands in the prompts", file=sys.stderr)
     check_extra()
-    parts = [instantiate(composed.config[name], name) for name in ("trainer", "adapter")]
-    check_together(composed.config, *parts)  # before seconds of imports
-    check_world(parts[0])
+    settings, _ = build(composed.config)  # before seconds of imports
+    check_world(settings)
     from graphcontext.train.fit import train as fit
 
     return fit(composed.config, root, quiet, experiment)

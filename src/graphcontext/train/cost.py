@@ -112,7 +112,7 @@ def _changes(plan: Plan, several: bool) -> Iterator[tuple[str, Plan]]:
     """Yield (what to type, the plan with it): single changes, or several at once."""
     trainer, adapter, counts = plan.trainer, plan.adapter, plan.counts
     lighter: list[tuple[str, dict[str, Any]]] = []
-    if trainer["micro_batch_size"] > 1:
+    if plan.micro > 1:
         lighter.append(("trainer.micro_batch_size=1", {"micro_batch_size": 1}))
     if not trainer["gradient_checkpointing"] and adapter.kind != "none":
         lighter.append(("trainer.gradient_checkpointing=true", {"gradient_checkpointing": True}))

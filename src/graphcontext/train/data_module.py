@@ -38,7 +38,7 @@ class PairsData(pl.LightningDataModule):
 
     @property
     def deal(self) -> Deal:
-        return Deal(self.settings.world, self.settings.micro_batch_size)
+        return Deal(self.settings.world, self.settings.micro_batch_size).within(self.course.batch_size)
 
     def train_dataloader(self) -> Any:
         batches = RankBatches(self.course, self.deal, rank(), self.start)

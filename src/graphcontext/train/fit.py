@@ -29,7 +29,7 @@ from graphcontext.train.result import write_result
 from graphcontext.train.settings import TrainerSettings
 from graphcontext.train.steps import Seats, Steps
 from graphcontext.train.strategy import Calm, device_of, launched, lightning_trainer, precision_of
-from graphcontext.train.together import check_together
+from graphcontext.train.together import build
 from graphcontext.train.trained import STAGE
 from graphcontext.train.training import Training
 from graphcontext.train.world import check_world, rank
@@ -86,9 +86,7 @@ def train(config: dict[str, Any], root: Path | str = ".", quiet: bool = False, n
         InputError: wrong input, nothing to train on, too little memory, or a loss that is no number.
         RunError: the disk is full, or a checkpoint is damaged.
     """
-    settings: TrainerSettings = instantiate(config["trainer"], "trainer")
-    adapter = instantiate(config["adapter"], "adapter")
-    check_together(config, settings, adapter)
+    settings, adapter = build(config)
     check_world(settings)
     node = keys.base(config)
     models.resolve(node["model"], node.get("revision"))
@@ -216,8 +214,8 @@ def _how(training: Training, position: Position) -> list[str]:
     """Say what is about to be done."""
     settings, base, course = training.settings, training.base, training.course
     precision, why = precision_of(settings)
-    passes = Deal(settings.world, settings.micro_batch_size).passes(course.batch_size)
-    shape = f"{settings.world} × {passes} × {settings.micro_batch_size}"
+    deal = Deal(settings.world, settings.micro_batch_size).within(course.batch_size)
+    shape = f"{settings.world} × {deal.passes(course.batch_size)} × {deal.micro}"
     lines = [
         f"{base.kind} on {base.name} in {precision}{f' ({why})' if why else ''}: {course.total} steps of "
         f"{course.batch_size} (ranks × passes × micro-batch: {shape})"

@@ -37,13 +37,13 @@ GPUS = {
 }
 
 
-def gpu(name: str) -> Gpu:
+def gpu(name: object) -> Gpu:
     """Return a GPU by its name.
 
     Raises:
-        InputError: an unknown name.
+        InputError: an unknown name; a number is none.
     """
-    if name not in GPUS:
+    if not isinstance(name, str) or name not in GPUS:
         raise InputError(f"trainer.gpu={name}{did_you_mean(name, GPUS)}")
     return GPUS[name]
 

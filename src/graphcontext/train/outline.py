@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from graphcontext.train.batches import Deal
 from graphcontext.train.gpus import free_gpu_gib, free_memory_gib, gpu
 from graphcontext.train.memory import Place, memory
 from graphcontext.train.shape import Adapter, Shape, shape_of
@@ -49,6 +50,13 @@ class Plan:
     def on_gpu(self) -> bool:
         return self.gpu is not None or self.trainer["accelerator"] == "gpu"
 
+    @property
+    def micro(self) -> int:
+        """Examples of a forward pass."""
+        trainer = self.trainer
+        deal = Deal(trainer["devices"] * trainer["nodes"], trainer["micro_batch_size"])
+        return deal.within(min(trainer["batch_size"], max(self.counts.pairs, 1))).micro
+
     def place(self) -> Place:
         """Return device, precision and processes."""
         trainer, low = self.trainer, False
@@ -63,8 +71,8 @@ class Plan:
 
     def parts(self) -> dict[str, float]:
         """Return part → GiB of one process."""
-        counts = self.counts
-        return memory(self.shape, self.adapter, self.trainer, counts.longest, self.place(), counts.learnt)
+        counts, trainer = self.counts, {**self.trainer, "micro_batch_size": self.micro}
+        return memory(self.shape, self.adapter, trainer, counts.longest, self.place(), counts.learnt)
 
     def needed(self) -> float:
         """Return GiB on one device."""
@@ -88,12 +96,11 @@ def plan_of(config: Mapping[str, Any], counts: Counts) -> Plan:
         counts: of its examples.
 
     Raises:
-        InputError: a model without figures, an unknown GPU or target.
+        InputError: a value that is not allowed, a model without figures, an unknown GPU or target.
     """
     from graphcontext.train.key import base
+    from graphcontext.train.together import build
 
-    node = base(dict(config))
-    named = config["trainer"].get("gpu")
-    if named is not None:
-        gpu(named)
-    return Plan(node, shape_of(node), Adapter.of(config["adapter"]), config["trainer"], counts, named)
+    build(dict(config))
+    node, trainer = base(dict(config)), config["trainer"]
+    return Plan(node, shape_of(node), Adapter.of(config["adapter"]), trainer, counts, trainer.get("gpu"))

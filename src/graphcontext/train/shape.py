@@ -67,12 +67,18 @@ class Adapter:
 
     @classmethod
     def of(cls, node: Mapping[str, Any]) -> Adapter:
-        """Return the adapter that a resolved config node describes."""
-        from graphcontext.component import locate
+        """Return the adapter that a resolved config node describes.
 
-        kind = locate(node["_target_"], "adapter").kind  # type: ignore[attr-defined]
-        targets = node.get("targets")
-        return cls(kind, node.get("rank", 0), node.get("dropout", 0.0), None if targets is None else tuple(targets))
+        Raises:
+            InputError: its class is no adapter.
+        """
+        from graphcontext.component import locate
+        from graphcontext.train.adapter import check_class
+
+        adapter: Any = locate(node["_target_"], "adapter")
+        check_class(adapter)
+        targets = None if node.get("targets") is None else tuple(node["targets"])
+        return cls(adapter.kind, node.get("rank", 0), node.get("dropout", 0.0), targets)
 
     @property
     def low_rank(self) -> bool:

@@ -4,10 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphcontext.component import instantiate
+from graphcontext.component import instantiate, locate
 from graphcontext.errors import InputError
+from graphcontext.train.adapter import check_class
+from graphcontext.train.gpus import gpu
 from graphcontext.train.key import base
 from graphcontext.train.settings import TrainerSettings
+
+
+def build(config: dict[str, Any]) -> tuple[TrainerSettings, Any]:
+    """Construct trainer and adapter of a training, and check what has to fit together; nothing is loaded.
+
+    Args:
+        config: resolved, composed with ``primary="train"``.
+
+    Raises:
+        InputError: a value that is not allowed, or that does not fit another.
+    """
+    if config["trainer"].get("gpu") is not None:
+        gpu(config["trainer"]["gpu"])
+    check_class(locate(config["adapter"]["_target_"], "adapter"))
+    settings, adapter = (instantiate(config[name], name) for name in ("trainer", "adapter"))
+    check_together(config, settings, adapter)
+    return settings, adapter
 
 
 def check_together(config: dict[str, Any], settings: TrainerSettings, adapter: Any) -> None:
