@@ -119,7 +119,7 @@ def cell(model: str, kind: str, options: argparse.Namespace) -> dict[str, Any]:
     plan = plan_of(config, Counts(len(examples), 0, 0.0, options.tokens, options.tokens, options.tokens)).parts()
     with tempfile.TemporaryDirectory() as name, Calm():
         module = base.module(settings, course, examples, config["seed"])
-        data = PairsData(Examples(examples), Examples(), course, settings, base.pad)
+        data = PairsData(Examples(examples), Examples(), course, settings, base.collate)
         bar, curve = Bar(total, 0, True), Wandb("disabled", "", Path(name), "", {})
         position = Position()
         steps = Stamped(Seats(Path(name)), position, data.held_out_loader, bar, curve)

@@ -132,7 +132,7 @@ class Race:
             module = CausalTuning(
                 lambda: self.network, self.settings, self.course, self.examples, self.config["seed"], 0
             )
-            data = PairsData(Examples(self.examples), Examples(), self.course, self.settings, PAD)
+            data = PairsData(Examples(self.examples), Examples(), self.course, self.settings, Collate(PAD))
             curve = Wandb(self.settings.wandb, "0" * 32, folder / "wandb", "bench", recipe(self.config))
             bar = Bar(self.course.total, 0, False)
             steps = Stamped(Seats(folder), position, data.held_out_loader, bar, curve)

@@ -250,8 +250,9 @@ def _check_key(group: str, node: dict[str, Any]) -> None:
     assert getattr(cls, "execution", frozenset()) <= parameters, "execution names arguments that there are not"
     printed = fingerprint(node, getattr(cls, "selection", frozenset()))
     for key, value in getattr(cls, "neutral", {}).items():  # in the key as soon as it is anything else
-        assert key in parameters and key not in fingerprint(node | {key: value})
-        assert key in fingerprint(node | {key: "§sentinel"})
+        without = fingerprint({k: v for k, v in node.items() if k != key})
+        assert key in parameters and fingerprint(node | {key: value}) == without
+        assert fingerprint(node | {key: "§sentinel"}) != without
         declared |= {key}
     for key in node:
         if key in declared or key == "revision":  # the hash of the weights stands for a revision

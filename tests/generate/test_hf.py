@@ -64,6 +64,7 @@ def test_t12_sampling_depends_on_the_seed_and_greedy_does_not(tiny_llama, worksp
 def test_identity_names_weights_and_adapter_and_draws_names_the_temperature(tiny_llama, tmp_path):
     (tmp_path / "adapter").mkdir()
     (tmp_path / "adapter" / "adapter_config.json").write_text("{}")
+    (tmp_path / "adapter" / "adapter_model.safetensors").touch()
     plain = HuggingFaceLLM.identity({"model": str(tiny_llama)})
     tuned = HuggingFaceLLM.identity({"model": str(tiny_llama), "adapter": str(tmp_path / "adapter")})
     assert plain.items() < tuned.items()

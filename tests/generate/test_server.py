@@ -184,8 +184,8 @@ def test_one_that_dies_while_loading_says_why(fake, tiny_llama, monkeypatch) -> 
 
 def test_one_that_is_not_up_in_time_is_stopped(fake, tiny_llama, monkeypatch) -> None:
     monkeypatch.setenv("FAKE_VLLM", "slow")
-    monkeypatch.setattr(vllm_server, "LIMIT", 0.8)
-    with pytest.raises(RunError, match=r"the server is not up after 1 s; it said: key \*\*\*"):
+    monkeypatch.setattr(vllm_server, "LIMIT", 4.0)
+    with pytest.raises(RunError, match=r"the server is not up after 4 s; it said: key \*\*\*"):
         served(tiny_llama).chat(REQUESTS, "answer", 5)
     assert gone(fake)
 
@@ -209,7 +209,7 @@ def test_a_port_that_another_took_is_left_to_it(fake, tiny_llama, monkeypatch) -
 
 def test_another_server_at_the_port_is_not_taken_for_ours(fake, tiny_llama, monkeypatch) -> None:
     monkeypatch.setenv("FAKE_VLLM", "another")
-    monkeypatch.setattr(vllm_server, "LIMIT", 0.8)
+    monkeypatch.setattr(vllm_server, "LIMIT", 4.0)
     with pytest.raises(RunError, match="is not up after"):
         served(tiny_llama).chat(REQUESTS, "answer", 5)
 
@@ -372,6 +372,7 @@ def test_an_adapter_is_served_beside_its_model(fake, tiny_llama, tmp_path) -> No
     adapter = tmp_path / "adapter"
     adapter.mkdir()
     (adapter / "adapter_config.json").write_text('{"r": 24}')
+    (adapter / "adapter_model.safetensors").touch()
     served(tiny_llama, adapter=str(adapter)).chat(REQUESTS, "answer", 5)
     (call,) = started(fake)
     words = call["words"]
@@ -384,5 +385,6 @@ def test_an_adapter_is_served_beside_its_model(fake, tiny_llama, tmp_path) -> No
 @pytest.mark.parametrize("content", ["{}", "not json", '{"r": 999}'])
 def test_what_is_no_adapter_is_named(fake, tiny_llama, tmp_path, content) -> None:
     (tmp_path / "adapter_config.json").write_text(content)
+    (tmp_path / "adapter_model.safetensors").touch()
     with pytest.raises(InputError, match=r"llm\.adapter=.*(rank r|up to 512)"):
         served(tiny_llama, adapter=str(tmp_path)).chat(REQUESTS, "answer", 5)

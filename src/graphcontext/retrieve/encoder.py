@@ -88,7 +88,7 @@ class SentenceEncoder:
         self.pooling, self.max_length = pooling, max_length
         self.prefixes = {"query": query_prefix or "", "passage": passage_prefix or ""}
         self.normalize, self.dtype = normalize, dtype
-        self.batch_size, self.device = batch_size, device
+        self.batch_size, self.device, self.plan = batch_size, device, plan
         self.n_encoded = 0  # texts that went through the model, not the store
         self._pools: dict[str, tuple[dict[str, int], np.ndarray]] = {}  # kind → row of each text, vectors
         self._workspace: Workspace | None = None
