@@ -118,8 +118,9 @@ def cell(model: str, kind: str, options: argparse.Namespace) -> dict[str, Any]:
     course = Course((options.tokens,) * len(examples), size, total, config["seed"], settings.bucket)
     plan = plan_of(config, Counts(len(examples), 0, 0.0, options.tokens, options.tokens, options.tokens)).parts()
     with tempfile.TemporaryDirectory() as name, Calm():
-        module = base.module(settings, course, examples, config["seed"])
-        data = PairsData(Examples(examples), Examples(), course, settings, base.collate)
+        sides = {"train": Examples(examples), "validation": Examples()}
+        module = base.module(settings, course, sides, config["seed"], 0)
+        data = PairsData(sides["train"], sides["validation"], course, settings, base.collate)
         bar, curve = Bar(total, 0, True), Wandb("disabled", "", Path(name), "", {})
         position = Position()
         steps = Stamped(Seats(Path(name)), position, data.held_out_loader, bar, curve)
