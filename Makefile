@@ -19,7 +19,7 @@ test: models
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 test-slow: models
-	$(BIN)/python -m pytest -m slow -n $(JOBS)
+	$(BIN)/python -m pytest -m slow
 
 install: $(VENV)/installed
 
