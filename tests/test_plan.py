@@ -136,6 +136,19 @@ def test_pairs_are_counted_where_the_data_was_read(monkeypatch: pytest.MonkeyPat
     assert blocks.answer == blocks.longest == blocks.learnt == 64 and blocks.pairs > found.pairs
 
 
+def test_plan_of_training_on_questions_with_a_corpus_each(tmp_path: Path) -> None:
+    # the pool holds passages: what trains is counted apart
+    config = compose(["experiment=kgp/train_agent", "scale=paper"], primary="train").config
+    config["dataset"]["plan"] = {"n_pool": 9000, "n_questions": 30, "n_train": 80} | {
+        "tokens_per_question": 20,
+        "tokens_per_answer": 40,
+    }
+    found = counts_of(config, tmp_path)
+    assert (found.pairs, found.held_out) == (72, 8)
+    assert found.known == "examples: assumed in the data set's YAML, the longest taken for 3 times the mean"
+
+
+
 def test_nothing_to_run_is_said() -> None:
     assert text(estimate([])) == "nothing to run"
     assert configs(["gcg/t5"], []) == []  # a table of settings

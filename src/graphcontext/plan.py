@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,22 @@ PROMPT_TOKENS = 60  # instructions around question and context
 
 @dataclass(frozen=True)
 class Size:
-    """How much a data set holds; ``known`` False where its YAML's assumptions stand in for counts."""
+    """How much a data set holds.
+
+    Args:
+        n_pool: passages.
+        n_questions: scored ones.
+        tokens_per_question, tokens_per_answer: means; of a corpus without answers the second is a passage's.
+        known: False where its YAML's assumptions stand in for counts.
+        n_train: questions that train or are held out, as the YAML assumes where the pool is none of questions.
+    """
 
     n_pool: int
     n_questions: int
     tokens_per_question: float
     tokens_per_answer: float
     known: bool
+    n_train: int | None = None
 
 
 @dataclass(frozen=True)
@@ -72,23 +81,23 @@ def size(config: dict[str, Any], root: Path | str = ".") -> Size:
     dataset = config["dataset"]
     limit = dataset.get("limit")
     read = card(config, Path(root))
+    assumed = dataset.get("plan") or {}
     if read is not None:
         words = read["words"]
-        n = read["scored_candidates"]
         found = Size(
             read["pool"],
-            n,
+            read["scored_candidates"],
             words["scored questions"]["mean"] * TOKENS_PER_WORD,
             _words_per_answer(words) * TOKENS_PER_WORD,
             True,
+            assumed.get("n_train"),
         )
     else:
-        assumed = dataset.get("plan") or {}
         if not assumed:
             raise InputError(f"data set {dataset.get('name')}: not read yet, and its YAML assumes no sizes (plan:)")
         found = Size(**assumed, known=False)
     n = found.n_questions if limit is None else min(limit, found.n_questions)
-    return Size(found.n_pool, n, found.tokens_per_question, found.tokens_per_answer, found.known)
+    return replace(found, n_questions=n)
 
 
 def _words_per_answer(words: dict[str, Any]) -> float:

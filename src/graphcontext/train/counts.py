@@ -18,8 +18,8 @@ GOLDS = 2  # gold passages of a question: assumed
 def counts_of(config: Mapping[str, Any], root: Path | str = ".") -> Counts:
     """Return counts for a training that has not read its data.
 
-    The training side's own card is used where it was read, else nine tenths of the pool that a run read or that
-    the data set's YAML assumes: the last tenth is held out.
+    The training side's own card is used where it was read, else nine tenths of the training questions that the data
+    set's YAML assumes, or of the pool that a run read or that it assumes: the last tenth is held out.
 
     Args:
         config: resolved, composed with ``primary="train"``.
@@ -31,13 +31,15 @@ def counts_of(config: Mapping[str, Any], root: Path | str = ".") -> Counts:
     trainer = config["trainer"]
     side = side_of(dict(config), "train")
     found, said = plan.size(side, root), ""
+    n_all = found.n_train or found.n_pool
     if not found.known:
         scored = {**side, "split": "test", "dataset": {**side["dataset"], "side": "test", "limit": None}}
         found = plan.size(scored, root)
-        said = "examples: nine tenths of the pool" if found.known else "examples: assumed in the data set's YAML"
-        found = replace(found, n_questions=_at_most(trainer["pairs"], found.n_pool * 9 // 10))
+        by_pool, n_all = found.known and not found.n_train, found.n_train or found.n_pool
+        said = "examples: nine tenths of the pool" if by_pool else "examples: assumed in the data set's YAML"
+        found = replace(found, n_questions=_at_most(trainer["pairs"], n_all * 9 // 10))
         side = scored
-    held_out = _at_most(trainer["held_out"], math.ceil(found.n_pool / 10))
+    held_out = _at_most(trainer["held_out"], math.ceil(n_all / 10))
     most = min(trainer["max_tokens"], _window(config) or trainer["max_tokens"])
     if trainer["data"] == "text":
         tokens = 0.9 * found.n_pool * (found.tokens_per_question + found.tokens_per_answer)
