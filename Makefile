@@ -40,6 +40,7 @@ models: install # a second or two where they are ready
 
 lint: install
 	$(BIN)/ruff check src tests scripts
+	$(BIN)/ruff format --check src tests scripts
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist

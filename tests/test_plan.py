@@ -148,7 +148,6 @@ def test_plan_of_training_on_questions_with_a_corpus_each(tmp_path: Path) -> Non
     assert found.known == "examples: assumed in the data set's YAML, the longest taken for 3 times the mean"
 
 
-
 def test_nothing_to_run_is_said() -> None:
     assert text(estimate([])) == "nothing to run"
     assert configs(["gcg/t5"], []) == []  # a table of settings

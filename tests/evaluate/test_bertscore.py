@@ -47,9 +47,7 @@ def tiny(tmp_path_factory) -> str:
     torch.manual_seed(0)
     sizes = {"vocab_size": 400, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
     ids = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
-    config = RobertaConfig(
-        **sizes, **ids, intermediate_size=64, max_position_embeddings=66, initializer_range=0.5
-    )
+    config = RobertaConfig(**sizes, **ids, intermediate_size=64, max_position_embeddings=66, initializer_range=0.5)
     RobertaModel(config).save_pretrained(folder)
     return str(folder)
 
@@ -108,12 +106,8 @@ def test_equal_texts_score_one(tiny):
 def test_references_are_encoded_once_for_all_rows_of_a_table(tiny, monkeypatch):
     metric, seen = BERTScore(tiny, None, 2, batch_size=2), []
     forward = bertscore._Encoder._forward
-    monkeypatch.setattr(
-        bertscore._Encoder, "_forward", lambda self, b: seen.append(len(b)) or forward(self, b)
-    )
-    alone = score(
-        BERTScore(tiny, None, 2, batch_size=2), ("other words", "gold one"), ("gold one", "gold two")
-    )
+    monkeypatch.setattr(bertscore._Encoder, "_forward", lambda self, b: seen.append(len(b)) or forward(self, b))
+    alone = score(BERTScore(tiny, None, 2, batch_size=2), ("other words", "gold one"), ("gold one", "gold two"))
     bertscore.release()
     seen.clear()
     score(metric, ("text", "gold one"), ("text", "gold two"))
@@ -147,9 +141,7 @@ def test_rescaled_equals_bert_score_with_a_baseline(tiny, tmp_path):
     file.write_text("LAYER,P,R,F\n0,0.1,0.1,0.1\n1,0.1,0.1,0.1\n2,0.25,0.5,0.4\n3,0.1,0.1,0.1\n")
     predictions, references = map(list, zip(*TEXTS, strict=True))
     where = {"model_type": tiny, "num_layers": 2, "batch_size": 1, "device": "cpu", "lang": "en"}
-    p, r, f1 = bert_score.score(
-        predictions, references, rescale_with_baseline=True, baseline_path=str(file), **where
-    )
+    p, r, f1 = bert_score.score(predictions, references, rescale_with_baseline=True, baseline_path=str(file), **where)
     ours = score(BERTScore(tiny, None, 2, rescaled=True, baseline=BASELINE, batch_size=4), *TEXTS)
     for row, *expected in zip(ours, f1.tolist(), p.tolist(), r.tolist(), strict=True):
         assert list(row) == ["bertscore_f1_rescaled", "bertscore_p_rescaled", "bertscore_r_rescaled"]

@@ -35,9 +35,7 @@ def answer(text: str, status: str = "ok", id: str = "q1") -> Prediction:
 def test_t17_golden_pairs(case, expected):
     variant, prediction, reference = case
     [scores] = Rouge(variant).score([ask(reference)], [answer(prediction)], [], [])
-    assert (scores[f"{variant}_p"], scores[f"{variant}_r"], scores[variant]) == pytest.approx(
-        expected, abs=1e-15
-    )
+    assert (scores[f"{variant}_p"], scores[f"{variant}_r"], scores[variant]) == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -87,9 +85,7 @@ def test_t49_lengths_and_ids_must_agree():
 
 
 def test_t49_unknown_variant_is_named_with_the_known_ones():
-    with pytest.raises(
-        InputError, match=r"'rouge_l' is unknown; did you mean rougeL\?.*rouge1, rouge2, rougeL"
-    ):
+    with pytest.raises(InputError, match=r"'rouge_l' is unknown; did you mean rougeL\?.*rouge1, rouge2, rougeL"):
         Rouge("rouge_l")
 
 

@@ -71,9 +71,7 @@ def test_a_query_that_is_a_document_can_be_left_out_of_its_own_ranking():
 
 def test_a_cut_off_beyond_what_is_retrieved_is_refused():
     metrics = {"rouge1": object(), "ndcg@k": RetrievalMetric("ndcg", 10), "mrr": RetrievalMetric("mrr", None, [1, 30])}
-    refused = (
-        r"^metric.ndcg@k.k=10, metric.mrr.ks=\[1, 30\], retriever.top_k=2: .* set retriever.top_k=30 or lower"
-    )
+    refused = r"^metric.ndcg@k.k=10, metric.mrr.ks=\[1, 30\], retriever.top_k=2: .* set retriever.top_k=30 or lower"
     with pytest.raises(InputError, match=refused):
         check_cut_offs(metrics, 2, 3633)
     with pytest.raises(InputError, match=r"set retriever.top_k=12 or"):

@@ -98,9 +98,7 @@ def test_interval_is_near_the_normal_one_for_many_items():
     scores = np.random.default_rng(0).normal(0.5, 0.1, 400)
     estimate = bootstrap_mean(scores, seed=0)
     half = 1.96 * scores.std(ddof=1) / 20
-    assert (estimate.low, estimate.high) == pytest.approx(
-        (scores.mean() - half, scores.mean() + half), abs=0.002
-    )
+    assert (estimate.low, estimate.high) == pytest.approx((scores.mean() - half, scores.mean() + half), abs=0.002)
 
 
 def test_seeds_widen_the_interval_where_they_disagree():
@@ -144,9 +142,7 @@ def test_difference_is_antisymmetric_and_p_symmetric(pair, seed):
 
 
 @settings(deadline=None, max_examples=40)
-@given(
-    st.tuples(st.integers(1, 4), st.integers(1, 30)).flatmap(lambda s: arrays(float, s, elements=fractions))
-)
+@given(st.tuples(st.integers(1, 4), st.integers(1, 30)).flatmap(lambda s: arrays(float, s, elements=fractions)))
 def test_interval_contains_the_mean_and_stays_among_the_scores(scores):
     estimate = bootstrap_mean(scores, seed=3)
     assert estimate.low <= estimate.value <= estimate.high

@@ -284,10 +284,10 @@ def test_a_head_tied_to_the_embedding_is_not_missing(broken):
     assert model.generate([[1, 4]], 2, 0.0, 1.0, [0])
 
 
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"])
 @pytest.mark.parametrize(
-    "name", ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"]
+    "content", [b"", b"{", b"[]", b"\xff\xfe", b"{}", b"version https://git-lfs.github.com/spec/v1"]
 )
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b"{}", b"version https://git-lfs.github.com/spec/v1"])
 def test_a_damaged_file_is_one_line_with_its_folder(broken, name, content):
     if (name, content) == ("tokenizer_config.json", b"{}"):
         return  # nothing is damaged: the tokenizer has no special names

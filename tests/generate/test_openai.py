@@ -44,9 +44,7 @@ class Server:
                 owner.bodies.append(body)
                 owner.headers.append(dict(self.headers))
                 owner.times.append(time.monotonic())
-                status, headers, content = (
-                    owner.replies.pop(0) if len(owner.replies) > 1 else owner.replies[0]
-                )
+                status, headers, content = owner.replies.pop(0) if len(owner.replies) > 1 else owner.replies[0]
                 content = content.replace(b"ECHO", body["messages"][-1]["content"].encode())
                 time.sleep(owner.delay(body))
                 self.send_response(status)

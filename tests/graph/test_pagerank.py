@@ -140,9 +140,7 @@ def test_a_query_does_not_depend_on_the_others(convergence):
     dense, _ = random_graph(50, seed=1)
     edges = csr_array(np.stack([random_graph(50, seed)[1] * (seed % 7 != 0) for seed in range(70)]))
     together = personalised_pagerank(graph_of(dense), edges, convergence=convergence)
-    alone = [
-        personalised_pagerank(graph_of(dense), edges[[q]], convergence=convergence)[0] for q in range(70)
-    ]
+    alone = [personalised_pagerank(graph_of(dense), edges[[q]], convergence=convergence)[0] for q in range(70)]
     np.testing.assert_array_equal(together, np.stack(alone))
     assert not together[0].any()  # no edge: no mass on any passage
 

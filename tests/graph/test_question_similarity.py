@@ -57,9 +57,7 @@ def test_the_graph_does_not_depend_on_the_tile():
 
 def test_weighted_edges_carry_the_cosine():
     graph = QuestionSimilarity(Angles(), threshold=-0.5, weighted=True).build(corpus(0, 60, 100))
-    np.testing.assert_allclose(
-        graph.weights, np.cos(np.radians([60, 60, 40, 40])), atol=1e-6
-    )  # 100° is below 0
+    np.testing.assert_allclose(graph.weights, np.cos(np.radians([60, 60, 40, 40])), atol=1e-6)  # 100° is below 0
     assert graph.facts["threshold"] == 0.0
 
 

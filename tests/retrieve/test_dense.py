@@ -27,9 +27,7 @@ class Angles:
 
 
 def corpus(*angles, title=""):
-    return Corpus.of(
-        [Passage(content_id(title, str(n), str(a)), title, str(a), "") for n, a in enumerate(angles)]
-    )
+    return Corpus.of([Passage(content_id(title, str(n), str(a)), title, str(a), "") for n, a in enumerate(angles)])
 
 
 def test_nearest_first_in_question_order():

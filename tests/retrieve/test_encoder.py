@@ -23,7 +23,6 @@ def _cache_short_calls_too(monkeypatch):
     monkeypatch.setattr(encoder_module, "CACHED_FROM", 1)
 
 
-
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
     """A BERT of 2 layers and 16 dimensions in a sentence-transformers folder."""
@@ -35,9 +34,7 @@ def tiny(tmp_path_factory):
     specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.train_from_iterator(
-        TEXTS * 3, trainers.WordPieceTrainer(vocab_size=80, special_tokens=specials)
-    )
+    tokenizer.train_from_iterator(TEXTS * 3, trainers.WordPieceTrainer(vocab_size=80, special_tokens=specials))
     tokenizer.post_processor = processors.TemplateProcessing(
         "[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
@@ -47,16 +44,12 @@ def tiny(tmp_path_factory):
     sizes = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32)
     BertModel(BertConfig(vocab_size=80, max_position_embeddings=32, **sizes)).save_pretrained(folder)
     kinds = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")]
-    modules = [
-        {"idx": i, "path": p, "type": f"sentence_transformers.models.{t}"} for i, (t, p) in enumerate(kinds)
-    ]
+    modules = [{"idx": i, "path": p, "type": f"sentence_transformers.models.{t}"} for i, (t, p) in enumerate(kinds)]
     (folder / "modules.json").write_text(json.dumps(modules))
     (folder / "1_Pooling").mkdir()
     pooling = {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
-    (folder / "sentence_bert_config.json").write_text(
-        json.dumps({"max_seq_length": 8, "do_lower_case": True})
-    )
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 8, "do_lower_case": True}))
     return folder
 
 
@@ -255,9 +248,7 @@ def test_weights_that_are_missing_are_an_error_not_random(copy):
     weights = load_file(copy / "model.safetensors")
     del weights["encoder.layer.1.output.dense.weight"]
     save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(
-        InputError, match=r"1 weights are missing, such as encoder\.layer\.1\.output\.dense\.weight"
-    ):
+    with pytest.raises(InputError, match=r"1 weights are missing, such as encoder\.layer\.1\.output\.dense\.weight"):
         SentenceEncoder(str(copy)).encode(["a"])
 
 
@@ -303,9 +294,7 @@ def test_other_pooling_and_steps_are_refused(copy):
     (copy / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_max_tokens": True}))
     with pytest.raises(InputError, match="pooling_mode_max_tokens"):
         SentenceEncoder(str(copy)).encode(["a"])
-    (copy / "modules.json").write_text(
-        json.dumps([{"path": "", "type": "sentence_transformers.models.Dense"}])
-    )
+    (copy / "modules.json").write_text(json.dumps([{"path": "", "type": "sentence_transformers.models.Dense"}]))
     with pytest.raises(InputError, match="names a Dense step"):
         SentenceEncoder(str(copy)).encode(["a"])
 
@@ -315,9 +304,7 @@ def test_a_model_that_is_not_here_is_missing_weights():
         SentenceEncoder("example/absent").encode(["a"])
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"pooling": "men"}, {"dtype": "int8"}, {"batch_size": 0}, {"max_length": 1}]
-)
+@pytest.mark.parametrize("wrong", [{"pooling": "men"}, {"dtype": "int8"}, {"batch_size": 0}, {"max_length": 1}])
 def test_values_out_of_range_are_refused(wrong):
     with pytest.raises(InputError, match=f"encoder.{next(iter(wrong))}="):
         SentenceEncoder("minilm", **wrong)

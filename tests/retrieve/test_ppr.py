@@ -1,6 +1,5 @@
 """PageRank retrieval: what it finds that cosine does not, and its two counted fall-backs."""
 
-
 import numpy as np
 import pytest
 
@@ -50,9 +49,7 @@ def test_a_passage_two_hops_away_is_reached():
     b_per_a = 0.85 / (1 - 0.85 * 0.425)
     a = 1 / (1 + b_per_a * 1.425)
     assert [p.id for p in ranking.passages] == ["p1", "p2"]
-    np.testing.assert_allclose(
-        [p.score for p in ranking.passages], [a * b_per_a, a * b_per_a * 0.425], atol=1e-6
-    )
+    np.testing.assert_allclose([p.score for p in ranking.passages], [a * b_per_a, a * b_per_a * 0.425], atol=1e-6)
 
 
 def test_a_question_without_neighbours_falls_back_to_cosine():
@@ -88,9 +85,7 @@ def test_pools_smaller_than_k():
 
 
 def test_a_calibrated_graph_joins_questions_by_the_threshold_it_used():
-    pool, corpora, graphs = setting(
-        0, 10, 30, 90, threshold="mean_degree:1"
-    )  # edges 0–10 and 10–30: τ = cos 30°
+    pool, corpora, graphs = setting(0, 10, 30, 90, threshold="mean_degree:1")  # edges 0–10 and 10–30: τ = cos 30°
     near, far = PPR(Angles(), 1).retrieve(ask(pool, 119, 121), corpora, graphs)
     assert (near.fallback, far.fallback) == (None, "cosine")
 

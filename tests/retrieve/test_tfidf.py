@@ -53,9 +53,7 @@ def test_equal_to_scikit_learn():
 
 
 def test_t03_two_passages_with_one_title_are_both_retrievable():
-    pool = Corpus.of(
-        [Passage(content_id("Green", t), "Green", f"Green\n{t}", t) for t in ("a colour", "an album")]
-    )
+    pool = Corpus.of([Passage(content_id("Green", t), "Green", f"Green\n{t}", t) for t in ("a colour", "an album")])
     first, second = TFIDF(top_k=1).retrieve(ask(pool, "green colour", "green album"), {pool.id: pool}, {})
     assert first.passages[0].id != second.passages[0].id
     assert len(TFIDF(top_k=2).retrieve(ask(pool, "green"), {pool.id: pool}, {})[0].passages) == 2

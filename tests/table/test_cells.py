@@ -9,9 +9,7 @@ from graphcontext.table.cells import Cell, best_rows, unit_factor
 
 
 def test_a_cell_has_the_fields_of_the_contract_in_order():
-    names = (
-        "row column metric value ci95 n seeds sd reported status run baseline diff diff_ci95 p p_holm family"
-    )
+    names = "row column metric value ci95 n seeds sd reported status run baseline diff diff_ci95 p p_holm family"
     assert [field.name for field in dataclasses.fields(Cell)] == names.split()
 
 

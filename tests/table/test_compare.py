@@ -92,9 +92,7 @@ def scores(*values: float, ids: str = "abc") -> RowScores:
 
 def test_rows_are_tested_over_the_items_they_share():
     # base a b c = 0 0 0; the row has c b d in another order: differences .4 on b and .2 on c → mean .3
-    tests = against_baseline(
-        {"base": scores(0, 0, 0), "row": scores(0.2, 0.4, 0.9, ids="cbd")}, "base", seed=0
-    )
+    tests = against_baseline({"base": scores(0, 0, 0), "row": scores(0.2, 0.4, 0.9, ids="cbd")}, "base", seed=0)
     difference, p_holm = tests["row"]
     assert difference.diff == pytest.approx(0.3)
     assert (difference.p, p_holm) == (0.5, 0.5)  # two equal signs: 2 of 4 patterns

@@ -26,6 +26,4 @@ def test_more_rows_make_it_higher_not_wider():
 
 def test_a_table_without_a_run_or_with_dollars_is_drawn():
     cells = tuple(cell for cell in demo_table().cells if cell.value is None)
-    assert to_png(demo_table(cells=cells, title="5 $ and $x_", footnotes=("$",)), dpi=50).startswith(
-        b"\x89PNG"
-    )
+    assert to_png(demo_table(cells=cells, title="5 $ and $x_", footnotes=("$",)), dpi=50).startswith(b"\x89PNG")

@@ -140,7 +140,6 @@ def test_no_adapter_trains_nothing(network):
     assert trained(NoAdapter().wrap(network)) == {}
 
 
-
 def test_a_validation_on_a_cpu_does_not_take_the_gradients_of_a_4_bit_model(tmp_path):
     folder = save_tiny_llama(tmp_path / "llama", hidden_size=64, intermediate_size=128)
     adapter = QLoRA(4, 8, 0.0)

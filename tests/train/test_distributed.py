@@ -57,9 +57,7 @@ def assert_alike(folder, other):
 @pytest.mark.parametrize(
     ("strategy", "world", "micro"), [("ddp", 2, 2), ("fsdp", 2, 1), ("ddp", 3, 1)], ids=["ddp", "fsdp", "three"]
 )
-def test_t22_ranks_give_the_losses_and_the_adapter_of_one_process(
-    warm, tmp_path, plain, alone, strategy, world, micro
-):
+def test_t22_ranks_give_the_losses_and_the_adapter_of_one_process(warm, tmp_path, plain, alone, strategy, world, micro):
     more = [f"trainer={strategy}", *CPU, f"trainer.devices={world}", f"trainer.micro_batch_size={micro}"]
     folder = together(warm, tmp_path, [*plain, *more], world)
     assert folder.name == alone.name  # how it is computed is not in the key

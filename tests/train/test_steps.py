@@ -109,9 +109,7 @@ class TestFinalState:
             checkpoint.write(path, {"w": {"weight": torch.tensor(value)}}, Position())
         return seats
 
-    @pytest.mark.parametrize(
-        ("keep", "best", "wanted"), [("best", 0.5, 2.0), ("last", 0.5, 1.0), ("best", None, 1.0)]
-    )
+    @pytest.mark.parametrize(("keep", "best", "wanted"), [("best", 0.5, 2.0), ("last", 0.5, 1.0), ("best", None, 1.0)])
     def test_which_weights_are_kept(self, seats, keep, best, wanted):
         assert final_state(seats, keep, Position(best=best, best_step=4))["w"]["weight"].item() == wanted
 

@@ -73,9 +73,7 @@ def check_member(archive: Path, name: str) -> None:
     plain = name.replace("\\", "/")
     parts = PurePosixPath(plain).parts
     if plain.startswith("/") or ".." in parts or (len(plain) > 1 and plain[1] == ":"):
-        raise InputError(
-            f"archive {archive} is unsafe: member {name!r} points outside; nothing was extracted"
-        )
+        raise InputError(f"archive {archive} is unsafe: member {name!r} points outside; nothing was extracted")
 
 
 def check_sha1(archive: Path, expected: str) -> None:

@@ -75,9 +75,7 @@ class Dump:
     assumed: str = ""
 
 
-def read_dump(
-    files: DumpFiles, years: frozenset[int] | None = None, tags: frozenset[str] | None = None
-) -> Dump:
+def read_dump(files: DumpFiles, years: frozenset[int] | None = None, tags: frozenset[str] | None = None) -> Dump:
     """Read the threads of a dump that have an accepted answer, in one pass and in any order of rows.
 
     Args:

@@ -141,9 +141,7 @@ def _fits(n: int, low: int, high: int | None) -> bool:
     return low <= n and (high is None or n <= high)
 
 
-def _first_of_each_text(
-    items: Sequence[Item], prints: Sequence[Fingerprint], counts: Counter[str]
-) -> list[Item]:
+def _first_of_each_text(items: Sequence[Item], prints: Sequence[Fingerprint], counts: Counter[str]) -> list[Item]:
     """Keep the earliest of the items with one normalised text."""
     text_of = {p.id: p.text for p in prints}
     kept: dict[int, Item] = {}

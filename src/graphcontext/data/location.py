@@ -50,9 +50,7 @@ def data_path(
             return place
     looked = ", ".join(str(place) for place in places if place.parent != SHIPPED)
     fetch = f"fetch {url} and put it there, or " if url else ""
-    raise MissingDataError(
-        f"no data: {name}; looked at {looked}; {fetch}set GRAPHCONTEXT_DATA (now {root}) or {key}"
-    )
+    raise MissingDataError(f"no data: {name}; looked at {looked}; {fetch}set GRAPHCONTEXT_DATA (now {root}) or {key}")
 
 
 def _exists(place: Path, typed: str, key: str) -> bool:

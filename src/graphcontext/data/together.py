@@ -85,9 +85,7 @@ class Together:
 def _card(name: str, found: dict[str, Loaded]) -> dict[str, Any]:
     """Return counts that are sums over the parts, means weighed by them, and each part's card."""
     cards = [part.card for part in found.values()]
-    total = {
-        key: sum(card[key] for card in cards) for key in ("kept", "pool", "scored_candidates", "answers_in_pool")
-    }
+    total = {key: sum(card[key] for card in cards) for key in ("kept", "pool", "scored_candidates", "answers_in_pool")}
     words = {
         kind: _pooled([(card["words"][kind], card["scored_candidates"]) for card in cards])
         for kind in cards[0]["words"]

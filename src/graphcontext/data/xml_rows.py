@@ -61,9 +61,7 @@ class _RowTarget:
         self._depth += 1
         if self._depth == 1:
             if tag != self._root:
-                raise InputError(
-                    f"{self._path}: got root element <{tag}>, expected <{self._root}>: another file"
-                )
+                raise InputError(f"{self._path}: got root element <{tag}>, expected <{self._root}>: another file")
             self.root_is_missing = False
         elif tag == "row" and self._depth == 2:
             self.n_rows += 1

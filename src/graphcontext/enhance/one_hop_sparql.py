@@ -76,7 +76,9 @@ class OneHopSparql:
         timeout: float = 70.0,
     ) -> None:
         if any(mark in endpoint for mark in "@?#"):
-            raise InputError("one_hop.endpoint has a user, query or fragment, which may be a key; allowed: https://HOST/…")
+            raise InputError(
+                "one_hop.endpoint has a user, query or fragment, which may be a key; allowed: https://HOST/…"
+            )
         check_address("one_hop.endpoint", endpoint, "https://HOST/…")
         if not language.replace("-", "").isalnum() or not user_agent.isprintable() or not user_agent.strip():
             got = f"language={language!r}, user_agent={user_agent!r}"

@@ -203,9 +203,7 @@ class _Encoder:
             ids[row, : len(tokens)] = torch.tensor(tokens)
             mask[row, : len(tokens)] = 1
         with torch.inference_mode():
-            output = self.model(
-                ids.to(self.device), attention_mask=mask.to(self.device), output_hidden_states=True
-            )
+            output = self.model(ids.to(self.device), attention_mask=mask.to(self.device), output_hidden_states=True)
         hidden = output.hidden_states[self.num_layers].float().cpu()  # (n_texts, n_tokens, dim)
         special = torch.tensor([self.tokenizer.cls_token_id, self.tokenizer.sep_token_id])
         results = []

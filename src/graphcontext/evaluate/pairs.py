@@ -24,9 +24,7 @@ def answer_pairs(questions: Sequence[Question], predictions: Sequence[Prediction
         InputError: the two differ in length, or an item answers another question than the one at its place.
     """
     if len(questions) != len(predictions):
-        raise InputError(
-            f"got {len(predictions)} predictions for {len(questions)} questions; one each is needed"
-        )
+        raise InputError(f"got {len(predictions)} predictions for {len(questions)} questions; one each is needed")
     pairs = []
     for position, (question, prediction) in enumerate(zip(questions, predictions, strict=True)):
         if question.id != prediction.id:

@@ -107,9 +107,7 @@ def permutation_p(differences: np.ndarray, seed: int, draws: int = PERMUTATION_D
     count = 0
     for size in _blocks(draws, n):
         words = rng.integers(0, 2**64, size=(size, -(-n // 64)), dtype=np.uint64)
-        bits = np.unpackbits(words.view(np.uint8), axis=1, count=n).astype(
-            np.float64
-        )  # (size, n), 1: kept sign
+        bits = np.unpackbits(words.view(np.uint8), axis=1, count=n).astype(np.float64)  # (size, n), 1: kept sign
         count += int(np.sum(np.abs(2.0 * (bits @ differences) - differences.sum()) >= bound))
     return (count + 1) / (draws + 1)
 

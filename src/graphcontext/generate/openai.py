@@ -141,10 +141,7 @@ class OpenAILLM:
         self, requests: Sequence[ChatRequest], seeds: Sequence[int], max_new_tokens: int
     ) -> list[ChatResponse]:
         """Answer requests one after the other; a fault that stays is that item's failure."""
-        return [
-            self._complete(request, seed, max_new_tokens)
-            for request, seed in zip(requests, seeds, strict=True)
-        ]
+        return [self._complete(request, seed, max_new_tokens) for request, seed in zip(requests, seeds, strict=True)]
 
     def _complete(self, request: ChatRequest, seed: int, max_new_tokens: int) -> ChatResponse:
         body: dict[str, Any] = {

@@ -46,9 +46,7 @@ def mean_degree_pairs(
     return largest_pairs(vectors, most + 1, tile)
 
 
-def largest_pairs(
-    vectors: np.ndarray, k: int, tile: tuple[int, int] = TILE
-) -> tuple[float, np.ndarray, np.ndarray]:
+def largest_pairs(vectors: np.ndarray, k: int, tile: tuple[int, int] = TILE) -> tuple[float, np.ndarray, np.ndarray]:
     """Return the k-th largest exact cosine t over pairs i < j (1 ≤ k ≤ n(n−1)/2) and the pairs above t.
 
     One pass over the tiles as a rule, in memory O(k + one tile): a sample of rows guesses a floor somewhat below

@@ -75,9 +75,7 @@ def undirected(graph: Graph) -> Undirected | None:
     return Undirected(indptr, indices, matrix.data, degree, node)
 
 
-def solve(
-    graph: Undirected, edges: Any, damping: float, max_iter: int, tol: float
-) -> tuple[np.ndarray, np.ndarray]:
+def solve(graph: Undirected, edges: Any, damping: float, max_iter: int, tol: float) -> tuple[np.ndarray, np.ndarray]:
     """Return PageRank from up to LANES queries, scores (m, n) float64 ≥ 0, and which are within ``tol`` (m,) bool.
 
     Args:
@@ -186,9 +184,7 @@ class _Rounds:
             active &= (size + np.abs(r_q) >= target) & (taken < most)
         return du, du_q, taken
 
-    def _product(
-        self, p: np.ndarray, p_q: np.ndarray, y: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _product(self, p: np.ndarray, p_q: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Write K p into ``y``; return it, its entry at the queries, and ⟨p, K p⟩ by lane."""
         graph, queries, at, py = self.graph, self.queries, self.queries.at, np.zeros(self.queries.n_lanes)
         self._spread()

@@ -28,9 +28,7 @@ def unit_rows(vectors: np.ndarray) -> np.ndarray:
     """
     norms = np.linalg.norm(vectors, axis=1)
     if not np.isfinite(norms).all():
-        raise InputError(
-            f"embedding {int(np.flatnonzero(~np.isfinite(norms))[0])} is not finite (dtype too small?)"
-        )
+        raise InputError(f"embedding {int(np.flatnonzero(~np.isfinite(norms))[0])} is not finite (dtype too small?)")
     off = (np.abs(norms - 1) > 1e-5) & (norms > 0)
     if not off.any():
         return np.asarray(vectors, dtype=np.float32)

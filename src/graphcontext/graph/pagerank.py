@@ -61,9 +61,7 @@ class PowerIteration:
         if not self.tol > 0:
             raise InputError(f"tol={self.tol}: allowed is above 0")
         if self.convergence not in CONVERGENCE:
-            raise InputError(
-                f"convergence={self.convergence}{did_you_mean(str(self.convergence), CONVERGENCE)}"
-            )
+            raise InputError(f"convergence={self.convergence}{did_you_mean(str(self.convergence), CONVERGENCE)}")
 
     def has_settled(self, change: Any, n_nodes: int) -> Any:
         """Tell from ‖Δ‖₁ of the last step (a number or one per column) whether to stop."""
@@ -185,9 +183,7 @@ def _undirected(graph: Graph) -> conjugate_gradients.Undirected | None:
     return conjugate_gradients.undirected(graph)
 
 
-def _solve(
-    backward: Any, outflow: np.ndarray, edges: Any, iteration: PowerIteration
-) -> tuple[np.ndarray, np.ndarray]:
+def _solve(backward: Any, outflow: np.ndarray, edges: Any, iteration: PowerIteration) -> tuple[np.ndarray, np.ndarray]:
     """Iterate one block; ``edges`` is COO (n_queries, n_nodes). Each column is read off at its own stop."""
     m, n = edges.shape
     query, node, w = edges.row, edges.col, edges.data
@@ -246,9 +242,7 @@ def _check_matrix(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray) 
 def _check_weights(weights: np.ndarray) -> None:
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(wrong):
-        raise InputError(
-            f"PageRank: edge {int(wrong[0])} has weight {weights[wrong[0]]}; allowed are numbers >= 0"
-        )
+        raise InputError(f"PageRank: edge {int(wrong[0])} has weight {weights[wrong[0]]}; allowed are numbers >= 0")
 
 
 def _personalisation(seeds: np.ndarray | dict[int, float], n: int) -> np.ndarray:

@@ -68,9 +68,7 @@ class Scan:
         return rows[kept].astype(np.int32), columns[kept].astype(np.int32)
 
 
-def pairs_above(
-    vectors: np.ndarray, threshold: float, tile: tuple[int, int] = TILE
-) -> tuple[np.ndarray, np.ndarray]:
+def pairs_above(vectors: np.ndarray, threshold: float, tile: tuple[int, int] = TILE) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs i < j of unit rows whose exact cosine is > ``threshold``, as two int32 arrays."""
     nothing = np.empty(0, np.int32)
     found = [(nothing, nothing), *Scan(vectors, threshold, tile)]

@@ -79,9 +79,7 @@ class SentenceEncoder:
         if batch_size < 1:
             raise InputError(f"encoder.batch_size={batch_size}: allowed is at least 1")
         if max_length is not None and max_length < 3:
-            raise InputError(
-                f"encoder.max_length={max_length}: allowed is at least 3, or null for the model's own"
-            )
+            raise InputError(f"encoder.max_length={max_length}: allowed is at least 3, or null for the model's own")
         if weights is not None and not isinstance(weights, str) and not hasattr(type(weights), "folder"):
             raise InputError(f"encoder.weights={weights!r}; allowed: a folder, a training experiment, or null")
         self.model, self.revision, self.weights = model, revision, weights or None
@@ -251,9 +249,7 @@ def _join(paths: list[Path], target: Path, n: int) -> int:
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as stream:
-            np.lib.format.write_array_header_1_0(
-                stream, {"descr": "<f4", "fortran_order": False, "shape": (n, dim)}
-            )
+            np.lib.format.write_array_header_1_0(stream, {"descr": "<f4", "fortran_order": False, "shape": (n, dim)})
             for path in paths:
                 stream.write(np.load(path).astype("<f4").tobytes())
             stream.flush()

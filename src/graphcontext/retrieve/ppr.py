@@ -80,9 +80,7 @@ class PPR:
                 rankings[position] = ranking
         return rankings
 
-    def _rank(
-        self, corpus: Corpus, graph: Graph, questions: Sequence[Question], vectors: np.ndarray
-    ) -> list[Ranking]:
+    def _rank(self, corpus: Corpus, graph: Graph, questions: Sequence[Question], vectors: np.ndarray) -> list[Ranking]:
         """Rank one corpus for all its questions at once."""
         kept = matchable(corpus)
         pool = unit_rows(self.encoder.encode([corpus.passages[i].match_text for i in kept], kind="passage"))
@@ -121,9 +119,7 @@ class PPR:
             near, cosines = neighbours
             return Ranking(question.id, scored(corpus, near[:wanted], cosines[:wanted]), fallback="cosine")
         fill = neighbours[0][~np.isin(neighbours[0], indices)][: wanted - len(indices)]
-        passages = scored(
-            corpus, np.concatenate([indices, fill]), np.concatenate([scores, np.zeros(len(fill))])
-        )
+        passages = scored(corpus, np.concatenate([indices, fill]), np.concatenate([scores, np.zeros(len(fill))]))
         return Ranking(question.id, passages, fallback="cosine_fill")
 
 

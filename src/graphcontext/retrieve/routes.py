@@ -38,7 +38,8 @@ _TABLES = re.compile(
 _NTH_TABLE = re.compile(rf"\b(?P<nth>{_ORDINAL})\s+table\b", re.IGNORECASE)
 _ANY_TABLE = re.compile(
     r"\btables?\b[^.?!]{0,40}\bpages?\b|"
-    r"\b(?:how\s+many|which|what|all|list|every|each|number\s+of|the)\s+(?:of\s+the\s+|the\s+)?tables?\b", re.IGNORECASE
+    r"\b(?:how\s+many|which|what|all|list|every|each|number\s+of|the)\s+(?:of\s+the\s+|the\s+)?tables?\b",
+    re.IGNORECASE,
 )
 _ALL_TABLES = re.compile(
     r"\b(?:how\s+many\s+tables|(?:list|show|name)\s+(?:all\s+|every\s+)?(?:of\s+)?(?:the\s+)?tables|"

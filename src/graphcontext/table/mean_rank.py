@@ -40,9 +40,7 @@ def mean_ranks(cells: Iterable[Cell], metrics: Sequence[Measure], rows: Sequence
         if cell.value is not None and cell.metric in better and cell.row in rows:
             columns.setdefault((cell.column, cell.metric), {})[cell.row] = cell.value
     whole = [row for row in rows if columns and all(row in values for values in columns.values())]
-    ranked = [
-        ranks({row: values[row] for row in whole}, better[metric]) for (_, metric), values in columns.items()
-    ]
+    ranked = [ranks({row: values[row] for row in whole}, better[metric]) for (_, metric), values in columns.items()]
     return {row: (sum(found[row] for found in ranked) / len(ranked), len(ranked)) for row in whole}
 
 

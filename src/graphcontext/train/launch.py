@@ -43,9 +43,7 @@ def launch(adapter: TrainedAdapter, root: Path, quiet: bool) -> str | None:
     print(f"training {adapter.experiment}: {adapter.command}", file=sys.stderr, flush=True)
     shown = sys.stderr.isatty()
     stderr = None if shown else subprocess.PIPE
-    child = subprocess.Popen(
-        words, cwd=root, env=environment(), stdout=subprocess.DEVNULL, stderr=stderr, text=True
-    )
+    child = subprocess.Popen(words, cwd=root, env=environment(), stdout=subprocess.DEVNULL, stderr=stderr, text=True)
     said: list[str] = []
     reader = None if shown else threading.Thread(target=_repeat, args=(child.stderr, said, quiet), daemon=True)
     if reader is not None:

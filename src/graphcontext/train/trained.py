@@ -129,9 +129,7 @@ def _key(experiment: str, overrides: tuple[str, ...], config_dir: str | None) ->
     return training_key(_compose(experiment, overrides, config_dir))
 
 
-def bind_trained(
-    config: dict[str, Any], choices: dict[str, Any], given: Sequence[Any], config_dir: str | None
-) -> None:
+def bind_trained(config: dict[str, Any], choices: dict[str, Any], given: Sequence[Any], config_dir: str | None) -> None:
     """Put a node in place of each ``llm.adapter`` and ``encoder.weights`` that names a training experiment.
 
     A folder stays as it is. The training has the run's scale, its data set unless the experiment names one itself, and
