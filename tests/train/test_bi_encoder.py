@@ -6,7 +6,7 @@ import pytest
 
 from graphcontext.data.records import Corpus, Passage, Question
 from graphcontext.errors import InputError
-from graphcontext.train.bi_encoder import BiEncoder
+from graphcontext.train.bi_encoder import BiEncoder, Others
 
 PLAIN = {"negatives": 1, "scale": 20.0, "question_tokens": 70, "passage_tokens": 300, "joiner": "\n"}
 
@@ -30,7 +30,7 @@ def test_dpr_has_an_example_for_each_gold_passage_of_which_none_is_a_negative():
     assert first.queries == second.queries == ("who?",)
     assert (first.targets, second.targets) == (("text of b",), ("text of a",))
     # neither the other gold passage, nor "again", whose text is that of a gold one; x once, the blank page not at all
-    assert first.others == second.others == ("text of x", "text of y")
+    assert list(first.others) == list(second.others) == ["text of x", "text of y"]
     assert first.golds == ("text of b", "text of a")
 
 
@@ -39,7 +39,7 @@ def test_mdr_pairs_the_question_with_the_first_and_both_with_the_second():
     assert example.id == "q"
     assert example.queries == ("who?", "who?\ntext of b")
     assert example.targets == ("text of b", "text of a")
-    assert example.golds == ("text of b", "text of a", "text of x") and example.others == ("text of y",)
+    assert example.golds == ("text of b", "text of a", "text of x") and list(example.others) == ["text of y"]
 
 
 def test_too_few_gold_passages_are_a_reason():
@@ -57,6 +57,11 @@ def test_a_draw_depends_on_seed_step_and_example_alone():
     assert drawn != loss.draw("q/1", others, seed=0, step=5)
     assert drawn != loss.draw("q/1", others, seed=1, step=4)
     assert sorted(loss.draw("q", others[:2], 0, 0)) == others[:2]  # all there are
+    view, copy = Others(others, [49, 0, 7]), [*others[1:7], *others[8:49]]  # without a copy, and the same draws
+    assert list(view) == copy and (view[-1], view[3:9]) == (copy[-1], copy[3:9])
+    assert loss.draw("q/1", view, 0, 4) == loss.draw("q/1", copy, 0, 4)
+    with pytest.raises(IndexError):
+        view[47]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,10 @@ from graphcontext.errors import InputError, MissingWeightsError
 from graphcontext.pipeline import keys
 from graphcontext.retrieve import encoder_model
 from graphcontext.retrieve.encoder import SentenceEncoder
+from graphcontext.train.bi_encoder import Asked, BiEncoder
 from graphcontext.train.contrast import Contrast, contest, scores, texts_of
+from graphcontext.train.encoder_base import EncoderBase
+from graphcontext.train.together import build
 from graphcontext.train.trained import TARGET
 from tests.tiny_models import save_tiny_bert
 from tests.train import tiny
@@ -88,6 +91,25 @@ def refused(*said, match):
     with pytest.raises(InputError, match=match) as caught:
         api.train(*said)
     assert "\n" not in str(caught.value)
+
+
+def test_what_is_cut_is_told_with_the_prefix_that_took_the_room(bert):
+    config = tiny.composed(*words(bert, "dpr"))
+    settings, adapter = build(config)
+    asked = Asked("q/1", ("who came here and when did they go",), ("a",), ("a",), ("b",))
+    for prefix, cut in (("", 0), ("question ", 1)):
+        loss = BiEncoder(1, negatives=1, scale=20.0, question_tokens=64, passage_tokens=64, joiner="\n")
+        base = EncoderBase({**config["encoder"], "query_prefix": prefix}, adapter, settings, loss)
+        loss.question_tokens = n = len(base.tokenizer(asked.queries[0])["input_ids"])
+        made = base.encode([asked], settings)
+        assert (made.cut, len(made.examples[0].queries[0])) == (cut, n)
+
+
+def test_a_training_without_a_second_candidate_is_refused(bert):
+    refused(
+        *words(bert, "dpr", "bi_encoder.negatives=0", "trainer.batch_size=1"),
+        match="^bi_encoder.negatives=0 with trainer.batch_size=1: ",
+    )
 
 
 class TestTraining:

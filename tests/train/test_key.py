@@ -71,6 +71,7 @@ RECIPE = [
     ["seed=1"],
     ["generator.prompt.user='{question}!'"],
     ["prompt@generator.prompt=answer"],
+    ["generator.numbered=true"],
     ["retriever=tfidf"],
     ["llm.system_role=false"],
     ["llm.dtype=bfloat16"],

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from graphcontext.data.records import Corpus, Question
 from graphcontext.errors import InputError
@@ -28,8 +28,33 @@ class Asked:
     queries: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     golds: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
+    others: Sequence[str] = ()
     reason: str | None = None
+
+
+class Others(Sequence[str]):
+    """The passages of a corpus without a question's own, each text once, in their order: a view, no copy.
+
+    Args:
+        texts: the corpus' distinct texts.
+        left_out: places in it of those that are not among them.
+    """
+
+    def __init__(self, texts: Sequence[str], left_out: Iterable[int] = ()) -> None:
+        self._texts, self._left_out = texts, sorted(left_out)
+
+    def __len__(self) -> int:
+        return len(self._texts) - len(self._left_out)
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        if not -len(self) <= at < len(self):
+            raise IndexError(at)
+        at %= len(self)
+        for place in self._left_out:
+            at += place <= at
+        return self._texts[at]
 
 
 class BiEncoder:
@@ -78,21 +103,23 @@ class BiEncoder:
 
     def build(self, questions: Sequence[Question], corpora: Mapping[str, Corpus]) -> list[Asked]:
         """Return the examples of questions, in their order; those that cannot be learnt from with the reason."""
-        shown: dict[str, dict[str, str]] = {}  # corpus → passage id → text; several questions may share a corpus
+        shown: dict[str, tuple[dict[str, str], list[str], dict[str, int]]] = {}  # questions may share a corpus
         found = []
         for question in questions:
             corpus = corpora[question.corpus_id]
             if corpus.id not in shown:
-                shown[corpus.id] = {p.id: p.match_text for p in corpus.passages if p.match_text.strip()}
-            found += self._asked(question, shown[corpus.id])
+                texts = {p.id: p.match_text for p in corpus.passages if p.match_text.strip()}
+                once = list(dict.fromkeys(texts.values()))
+                shown[corpus.id] = texts, once, {text: n for n, text in enumerate(once)}
+            found += self._asked(question, *shown[corpus.id])
         return found
 
-    def _asked(self, question: Question, texts: dict[str, str]) -> list[Asked]:
+    def _asked(self, question: Question, texts: dict[str, str], once: list[str], places: dict[str, int]) -> list[Asked]:
         golds = tuple(dict.fromkeys(texts[support] for support in question.supports if support in texts))
         if len(golds) < self.hops:
             few = "no gold passage" if self.hops == 1 else f"fewer than {self.hops} gold passages"
             return [Asked(question.id, reason=few)]
-        others = tuple(dict.fromkeys(text for text in texts.values() if text not in golds))
+        others = Others(once, (places[gold] for gold in golds))
         if self.hops == 1:
             numbered = enumerate(golds, 1)
             return [Asked(f"{question.id}/{n}", (question.text,), (gold,), golds, others) for n, gold in numbered]

@@ -42,7 +42,7 @@ class Contrast:
     queries: tuple[Ids, ...]
     targets: tuple[Ids, ...]
     golds: tuple[Ids, ...]
-    others: tuple[str, ...]
+    others: Sequence[str]
     length: int
 
 

@@ -51,7 +51,7 @@ class EncoderBase:
         self.max_length = encoder_model.length_of(self.layout, config, self.tokenizer, node.get("max_length"))
         self.pooling = self.layout.pooling if chosen == "auto" else chosen
         self.normalize = bool(node.get("normalize", True))
-        self.passage = functools.lru_cache(CACHED)(self._passage)
+        self._passage = functools.lru_cache(CACHED)(self._read_passage)
 
     @property
     def kind(self) -> str:
@@ -74,9 +74,9 @@ class EncoderBase:
                 continue
             limits = [self.loss.question_tokens, *[settings.max_tokens] * (self.loss.hops - 1)]
             queries = [self._ids("query", text, most) for text, most in zip(asked.queries, limits)]
-            targets = [self.passage(text) for text in asked.targets]
-            made.cut += any(map(self._is_cut, asked.queries, queries)) or any(map(self._is_cut, asked.targets, targets))
-            made.examples.append(self._contrast(asked, queries, targets))
+            targets = [self._passage(text) for text in asked.targets]
+            made.cut += any(is_cut for _, is_cut in queries + targets)
+            made.examples.append(self._contrast(asked, [q for q, _ in queries], [t for t, _ in targets]))
         return made
 
     def counts(self, sides: dict[str, Examples]) -> Counts:
@@ -154,16 +154,19 @@ class EncoderBase:
         golds = tuple(self.passage(text) for text in asked.golds)
         return Contrast(asked.id, tuple(queries), tuple(targets), golds, asked.others, length)
 
-    def _passage(self, text: str) -> tuple[int, ...]:
+    def passage(self, text: str) -> tuple[int, ...]:
         """Return the token ids of a passage, cut."""
-        return self._ids("passage", text, min(self.loss.passage_tokens, self.settings.max_tokens))
+        return self._passage(text)[0]
 
-    def _ids(self, side: str, text: str, most: int) -> tuple[int, ...]:
+    def _read_passage(self, text: str) -> tuple[tuple[int, ...], bool]:
+        return self._ids("passage", text, self.loss.passage_tokens)
+
+    def _ids(self, side: str, text: str, most: int) -> tuple[tuple[int, ...], bool]:
+        """Return the token ids of a text with its prefix, and whether they were cut."""
         text = (self.node.get(f"{side}_prefix") or "") + text
         text = text.lower() if self.layout.lower_case else text
         most = min(most, self.settings.max_tokens, self.max_length)
-        return tuple(self.tokenizer(text, truncation=True, max_length=most, padding=False, verbose=False)["input_ids"])
-
-    def _is_cut(self, text: str, ids: Sequence[int]) -> bool:
-        """Tell whether tokens of a text are fewer than it has; its prefix left out of account."""
-        return len(self.tokenizer(text, truncation=False, verbose=False)["input_ids"]) > len(ids)
+        ids = self.tokenizer(text, truncation=False, verbose=False)["input_ids"]
+        if len(ids) <= most:
+            return tuple(ids), False
+        return tuple(self.tokenizer(text, truncation=True, max_length=most, padding=False)["input_ids"]), True

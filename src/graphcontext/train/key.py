@@ -15,6 +15,11 @@ from graphcontext.train.trained import ENCODES
 VERSION = 1  # raised when the same inputs give other weights
 BASE = ("_target_", *TAKEN)  # of an llm: decoding does not enter a training
 ENCODER = ("_target_", *ENCODES)
+_ANSWERS = ("llm", "max_new_tokens")  # of an asker: what answers, and how long it may
+PLAIN: dict[str, dict[str, Any]] = {  # askers whose messages the prompt alone decides, at these values of the rest
+    "graphcontext.generate.llm.LLMGenerator": {"numbered": False},
+    "graphcontext.retrieve.agents.llm.LLMAgent": {},
+}
 
 
 def training_key(config: dict[str, Any]) -> str:
@@ -32,7 +37,7 @@ def training_key(config: dict[str, Any]) -> str:
     else:
         read = [keys(side_of(config, side)) for side in ("train", "validation")]
         data = [known.context if kind == "pairs" else known.questions for known in read]
-        prompt = None if kind == "bi_encoder" else fingerprint(asker(config).get("prompt"))
+        prompt = None if kind == "bi_encoder" else _asked(asker(config))
     parts = ("adapter", "trainer", *(["bi_encoder"] if kind == "bi_encoder" else []))
     recipe = [fingerprint(config[name]) for name in parts]
     return digest(["training", VERSION, data, prompt, recipe, base_facts(config), config["seed"]])
@@ -41,6 +46,17 @@ def training_key(config: dict[str, Any]) -> str:
 def asker(config: dict[str, Any]) -> dict[str, Any]:
     """Return the node of the component whose prompt is learnt: the generator, or the agent of a traversal."""
     return config["agent" if config["trainer"]["data"] == "evidence" else "generator"]
+
+
+def _asked(asking: dict[str, Any]) -> Any:
+    """Return what decides how questions are put, besides the contexts: the prompt, or the whole component.
+
+    Results made before other arguments counted are found: where these say nothing, the prompt stands alone.
+    """
+    rest = {k: v for k, v in asking.items() if k not in ("_target_", "prompt", *_ANSWERS)}
+    if PLAIN.get(asking["_target_"]) == rest:
+        return fingerprint(asking.get("prompt"))
+    return fingerprint(asking, frozenset(_ANSWERS))
 
 
 def base(config: dict[str, Any]) -> dict[str, Any]:
@@ -80,8 +96,9 @@ def _encoder(node: dict[str, Any]) -> dict[str, Any]:
 
 def base_facts(config: dict[str, Any]) -> dict[str, Any]:
     """Return what of the base model enters the key."""
-    taken = ENCODER if config["trainer"]["data"] == "bi_encoder" else BASE
-    return fingerprint({k: v for k, v in base(config).items() if k in taken})
+    if config["trainer"]["data"] == "bi_encoder":  # its weights are trained in float32, whatever it is used in
+        return fingerprint({k: v for k, v in base(config).items() if k in ENCODER} | {"dtype": "float32"})
+    return fingerprint({k: v for k, v in base(config).items() if k in BASE})
 
 
 def side_of(config: dict[str, Any], side: str) -> dict[str, Any]:

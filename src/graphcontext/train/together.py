@@ -46,7 +46,10 @@ def check_together(config: dict[str, Any], settings: TrainerSettings, adapter: A
         why = "4-bit weights are packed with their scales, so a shard of them cannot be computed with"
         raise InputError(f"adapter=qlora with trainer=fsdp: {why}; adapter=lora trainer=fsdp, or trainer=ddp")
     if settings.data == "bi_encoder":
-        instantiate(config["bi_encoder"], "bi_encoder")
+        loss = instantiate(config["bi_encoder"], "bi_encoder")
+        if loss.negatives == 0 and settings.batch_size == 1:
+            why = "a question's passage is then its only candidate, and nothing is learnt"
+            raise InputError(f"bi_encoder.negatives=0 with trainer.batch_size=1: {why}; raise one of them")
         if adapter.kind not in ("none", "full"):
             mend = "adapter=full, or none to measure it"
             raise InputError(f"adapter={adapter.kind}: an encoder is trained whole; {mend}")
