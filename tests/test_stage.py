@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from graphcontext.stage import Stages
+import pytest
+
+from graphcontext.errors import InputError
+from graphcontext.files import digest
+from graphcontext.models import verify_stored
+from graphcontext.stage import Stages, damaged, weights_digest
 from graphcontext.store import Artefact, Store, Workspace
 
 
@@ -67,3 +72,68 @@ def test_answered_calls_that_are_still_in_use_survive_other_inputs(tmp_path: Pat
         assert workspace.calls.get("answer", "q", "other") is None
         assert workspace.calls.get("answer", "q", "f") is not None
     assert len((artefact.path / "calls.jsonl").read_text().splitlines()) == 1  # only what is in use
+
+
+ENCODER = ("config.json", "model.safetensors", "modules.json", "1_Pooling/config.json", "sentence_bert_config.json")
+TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
+BESIDE = ("manifest.json", "config.yaml", "loss.png", "metrics.csv")
+
+
+def trained(root: Path, *names: str) -> Artefact:
+    """A finished training of these files."""
+    artefact = Store(root / "store").artefact("adapter", "k")
+    with artefact.lock():
+        artefact.begin({})
+        for name in (*names, *BESIDE):
+            (artefact.path / name).parent.mkdir(parents=True, exist_ok=True)
+            (artefact.path / name).write_text(name)
+        artefact.finish()
+    return artefact
+
+
+def change(file: Path) -> None:
+    file.write_text(file.read_text() + "!")
+
+
+@pytest.mark.parametrize("name", [*ENCODER, *TOKENIZER, "manifest.json"])
+def test_a_trained_encoder_is_held_against_all_that_is_read_of_it(tmp_path: Path, name: str) -> None:
+    artefact = trained(tmp_path, *ENCODER, *TOKENIZER)
+    assert damaged(artefact) is None
+    change(artefact.path / name)
+    assert damaged(artefact) == name
+    with pytest.raises(InputError, match=f"^encoder.weights=x: {name} is not what was stored"):
+        verify_stored(artefact.path, "encoder.weights=x")
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "loss.png", "metrics.csv"])
+def test_a_training_without_its_curves_is_taken_everywhere_or_nowhere(tmp_path: Path, name: str) -> None:
+    artefact = trained(tmp_path, "adapter_config.json", "adapter_model.safetensors")
+    (artefact.path / name).unlink()
+    verify_stored(artefact.path, "llm.adapter=x")
+    assert damaged(artefact) is None
+    Stages(Workspace(Store(tmp_path / "store"))).take("adapter", artefact, "train")
+
+
+@pytest.mark.parametrize("name", [*ENCODER, *TOKENIZER, *BESIDE])
+def test_the_hash_of_an_encoder_is_of_all_that_is_read_of_it(tmp_path: Path, name: str) -> None:
+    artefact = trained(tmp_path, *ENCODER, *TOKENIZER)
+    before = weights_digest(artefact)
+    change(artefact.path / name)
+    with artefact.lock():
+        artefact.finish()
+    assert (weights_digest(artefact) == before) == (name in BESIDE)
+
+
+def test_an_adapter_and_an_encoder_of_before_keep_their_hash(tmp_path: Path) -> None:
+    def of(*names: str) -> str:
+        assert artefact.finished is not None
+        return digest({name: artefact.finished["files"][name] for name in names})
+
+    artefact = trained(tmp_path, "adapter_config.json", "adapter_model.safetensors", "checkpoints/last.pt")
+    assert weights_digest(artefact) == of("adapter_config.json", "adapter_model.safetensors")
+    artefact = trained(tmp_path / "encoder", *ENCODER, *TOKENIZER)
+    about = json.loads((artefact.path / "done.json").read_text())
+    del about["files"]["1_Pooling/config.json"]
+    (artefact.path / "done.json").write_text(json.dumps(about))
+    assert weights_digest(artefact) == of("model.safetensors") and damaged(artefact) is None
+    verify_stored(artefact.path, "encoder.weights=x")

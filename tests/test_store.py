@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from graphcontext import store
+from graphcontext import models, store
 from graphcontext.errors import InputError, RunError
 from graphcontext.files import append_lines, digest, read_lines, write_atomic
 from graphcontext.store import Artefact, CallLog, Store, Workspace
@@ -62,6 +62,14 @@ def test_the_hash_of_its_files_leaves_out_calls_locks_and_temporaries(artefact: 
     assert content(artefact) == before
     fill(artefact, "y\n", {"context": "a"})
     assert content(artefact) != before
+
+
+def test_folders_are_hashed_but_for_what_a_training_goes_on_from(artefact: Artefact) -> None:
+    for name in ("1_Pooling/config.json", "2_Normalize/.x", "checkpoints/last.pt", "wandb/run/files/a", ".x.tmp/a"):
+        write_atomic(artefact.path / name, name)
+    fill(artefact, "x\n", {})
+    assert artefact.finished is not None
+    assert list(artefact.finished["files"]) == ["1_Pooling/config.json", "predictions.jsonl"]
 
 
 def test_an_unfinished_one_or_one_with_a_damaged_mark_is_not_finished(artefact: Artefact) -> None:
@@ -143,7 +151,7 @@ def test_one_whose_lease_was_lost_is_neither_finished_nor_cleared(artefact: Arte
         lose()
         return "0"
 
-    monkeypatch.setattr(store, "hash_file", hash_slowly)  # lost while gigabytes are hashed
+    monkeypatch.setattr(models, "hash_file", hash_slowly)  # lost while gigabytes are hashed
     with artefact.lock(), pytest.raises(RunError, match="taken over"):
         artefact.finish({}, {})
     assert names(artefact) == ["begun.json", "done.json", "predictions.jsonl"]

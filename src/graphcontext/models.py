@@ -9,6 +9,7 @@ import functools
 import hashlib
 import json
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,10 @@ TOKENIZERS = (  # any one of these sets of files is a tokenizer
     ("spiece.model",),
     ("vocab.json", "merges.txt"),
     ("tekken.json",),
+)
+READ_BESIDE = (  # an encoder's, where it has them, beside its weights and its tokenizer
+    *("config.json", "sentence_bert_config.json"),
+    *("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
 )
 ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")  # in the order in which peft looks for them
 SHOWN = ("metrics.csv", "loss.png", "config.yaml", "profile.txt", "profile.json")  # a training's, to be looked at
@@ -187,9 +192,8 @@ def trained_identity(folder: str) -> str:
     names = ["modules.json", *(f"{step}/config.json" for step in steps.values() if step)]
     inside = path / steps.get("Transformer", "")
     files = [path / name for name in names]
-    files += [inside / name for name in ("config.json", "sentence_bert_config.json", *WEIGHTS)]
-    files += [inside / name for name in dict.fromkeys(n for names in TOKENIZERS for n in names)]
-    files += sorted(inside.glob("model-*.safetensors"))
+    files += [inside / name for name in (*READ_BESIDE, *(n for names in TOKENIZERS for n in names))]
+    files += sorted(inside.glob("model*.safetensors*")) + sorted(inside.glob("pytorch_model*.bin*"))
     digest = hashlib.sha256()
     for file in dict.fromkeys(files):
         if file.is_file():
@@ -247,10 +251,8 @@ def verify_stored(folder: Path, where: str) -> None:
         raise InputError(f"{where}: done.json is not what was stored; {mend}") from error
     if not isinstance(done, dict) or done.get("stage") != "adapter" or not isinstance(done.get("files"), dict):
         return
-    for name, stored in done["files"].items():
-        path = folder / name
-        if name not in SHOWN and (not path.is_file() or hash_file(path) != stored):
-            raise InputError(f"{where}: {name} is not what was stored; {mend}")
+    if (name := changed_file(folder, done["files"])) is not None:
+        raise InputError(f"{where}: {name} is not what was stored; {mend}")
     if (done.get("facts") or {}).get("kind") == "none":
         raise InputError(f"{where}: this training trained nothing (adapter=none): {where.partition('=')[0]}=null")
 
@@ -383,6 +385,25 @@ def hash_folder(path: Path) -> str:
         digest.update(str(file.relative_to(path)).encode() + b"\0")
         digest.update(hash_file(file).encode())
     return digest.hexdigest()
+
+
+def hash_files(folder: Path, but: Collection[str] = ()) -> dict[str, str]:
+    """Return path → SHA-256 of the files below ``folder``, without hidden ones and what is named in ``but``."""
+    inside = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    chosen = {name: path for name, path in inside.items() if name.parts[0] not in but}
+    return {n.as_posix(): hash_file(p) for n, p in chosen.items() if not any(x.startswith(".") for x in n.parts)}
+
+
+def changed_file(folder: Path, files: dict[str, str]) -> str | None:
+    """Return the first of ``files`` (path below ``folder`` → SHA-256) that is away or another one, else None.
+
+    A training's curves and config, which nothing is computed from, are not looked at.
+    """
+    for name, stored in files.items():
+        path = folder / name
+        if name not in SHOWN and (not path.is_file() or hash_file(path) != stored):
+            return str(name)
+    return None
 
 
 _HASHES: dict[tuple[str, int, int, int], str] = {}

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from graphcontext.errors import InputError, RunError
 from graphcontext.files import digest
 from graphcontext.manifest import peak_memory, provenance, reset_peak_memory
-from graphcontext.models import hash_file
+from graphcontext.models import SHOWN, changed_file
 from graphcontext.store import Artefact, Workspace
 
 ATTEMPTS = 5  # to read an artefact that others may be making again at the same time
@@ -122,16 +122,16 @@ class Stages:
 
 
 def weights_digest(artefact: Artefact) -> str:
-    """Return the hash of the weights of a finished training, apart from its curves and manifest."""
+    """Return the hash of the weights of a finished training, apart from its curves and manifest.
+
+    An encoder's is of its tokenizer, lengths and pooling too, unless it was finished before folders were hashed.
+    """
     files = (artefact.finished or {"files": {}})["files"]
+    if "1_Pooling/config.json" in files:
+        return digest({file: known for file, known in files.items() if file not in (*SHOWN, "manifest.json")})
     return digest({file: known for file, known in files.items() if file.startswith(("adapter_", "model"))})
 
 
 def damaged(artefact: Artefact) -> str | None:
     """Return the name of a file of a finished artefact that is not there or not what was stored, else None."""
-    done = artefact.finished
-    for name, stored in (done or {"files": {}})["files"].items():
-        path = artefact.path / name
-        if not path.is_file() or hash_file(path) != stored:
-            return str(name)
-    return None
+    return changed_file(artefact.path, (artefact.finished or {"files": {}})["files"])

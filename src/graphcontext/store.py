@@ -20,11 +20,14 @@ from typing import Any
 
 from graphcontext.files import append_lines, check_folder, check_held, digest, read_lines, sweep, write_atomic
 from graphcontext.lease import Lease
-from graphcontext.models import hash_file
+from graphcontext.models import hash_files
 
 __all__ = ["Artefact", "CallLog", "Store", "Workspace", "append_lines", "digest", "read_lines", "write_atomic"]
 
-UNHASHED = ("done.json", "begun.json", "calls.jsonl", "calls.old.jsonl")  # seconds differ from run to run
+UNHASHED = (  # what is there to go on from, or has seconds, which differ from run to run
+    *("done.json", "begun.json", "calls.jsonl", "calls.old.jsonl"),
+    *("checkpoints", "wandb"),
+)
 EVERY = 60.0  # seconds between two lines on a stage in a log
 
 
@@ -97,11 +100,7 @@ class Artefact:
             RunError: the lease on it is lost, before or while its files were hashed; or the disk is full.
         """
         check_held(self.path)
-        files = {
-            p.name: hash_file(p)
-            for p in sorted(self.path.iterdir())
-            if p.is_file() and not p.name.startswith(".") and p.name not in UNHASHED
-        }
+        files = hash_files(self.path, UNHASHED)
         done = {"stage": self.stage, "key": self.key, "facts": facts or {}, "inputs": inputs or {}, "files": files}
         write_atomic(self.path / "done.json", json.dumps(done, indent=1, ensure_ascii=False))
 
