@@ -9,6 +9,7 @@ import pytest
 import graphcontext.retrieve.encoder as encoder_module
 from graphcontext.data.records import Corpus, Passage
 from graphcontext.errors import InputError, MissingWeightsError, RunError
+from graphcontext.files import TEMPORARY
 from graphcontext.retrieve import encoder as module
 from graphcontext.retrieve import encoder_model
 from graphcontext.retrieve.by_corpus import encode_pool
@@ -165,6 +166,26 @@ def test_t16_a_kill_keeps_the_shards_that_were_written(tiny, tmp_path, monkeypat
     vectors = resumed.encode(texts)
     assert resumed.n_encoded == max(0, 10 - 4 * at)
     assert vectors.tobytes() == undisturbed.tobytes()
+
+
+def test_vectors_are_joined_under_the_lease_alone(tiny, tmp_path, monkeypatch):
+    join, temporaries = module._join, []
+
+    def late(paths, target, n):  # another has taken over while this process slept
+        target.parent.with_name(f"{target.parent.name}.lock").write_text(json.dumps({"nonce": "other"}))
+        return join(paths, target, n)
+
+    def header(stream, about):
+        temporaries.extend(tmp_path.glob("embeddings/*/.*"))
+        write(stream, about)
+
+    write = np.lib.format.write_array_header_1_0
+    monkeypatch.setattr(np.lib.format, "write_array_header_1_0", header)
+    monkeypatch.setattr(module, "_join", late)
+    with pytest.raises(RunError, match="taken over"):
+        bound(tiny, tmp_path).encode(["a", "b", "c"])
+    assert not list(tmp_path.glob("embeddings/*/vectors.npy"))
+    assert len(temporaries) == 1 and TEMPORARY.fullmatch(temporaries[0].name)  # it is swept after a kill
 
 
 @pytest.mark.parametrize(
@@ -369,3 +390,21 @@ def test_the_hash_of_trained_weights_leaves_curves_and_manifests_out(tiny, copy)
     (copy / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode": "cls"}))
     assert trained_identity(str(copy)) != before
     assert trained_identity("/nowhere") == "unresolved:/nowhere"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("modules.json", "1_Pooling/config.json", "sentence_bert_config.json", "config.json"),
+        *("tokenizer.json", "tokenizer_config.json", "model.safetensors", "model.safetensors.index.json"),
+        *("model-00001-of-00002.safetensors", "pytorch_model-00001-of-00002.bin"),
+    ],
+)
+def test_the_hash_of_trained_weights_is_of_all_that_is_read(copy, name):
+    from graphcontext.models import trained_identity
+
+    if not (copy / name).exists():
+        (copy / name).write_bytes(b"1")
+    before = trained_identity(str(copy))
+    (copy / name).write_bytes((copy / name).read_bytes() + b" ")
+    assert trained_identity(str(copy)) != before

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 import numpy as np
 
@@ -243,19 +242,14 @@ def _vectors(path: Path, n: int) -> np.ndarray | None:
 
 def _join(paths: list[Path], target: Path, n: int) -> int:
     """Write the shards as one array file, atomically, one shard in memory at a time; return its width."""
-    from graphcontext.files import disk_error
+    from graphcontext.files import write_atomic
 
     dim = np.load(paths[0], mmap_mode="r").shape[1]
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as stream:
-            np.lib.format.write_array_header_1_0(stream, {"descr": "<f4", "fortran_order": False, "shape": (n, dim)})
-            for path in paths:
-                stream.write(np.load(path).astype("<f4").tobytes())
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, target)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise disk_error(error, target) from error
+
+    def write(stream: BinaryIO) -> None:
+        np.lib.format.write_array_header_1_0(stream, {"descr": "<f4", "fortran_order": False, "shape": (n, dim)})
+        for path in paths:
+            stream.write(np.load(path).astype("<f4").tobytes())
+
+    write_atomic(target, write)
     return dim
