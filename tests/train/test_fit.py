@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import types
@@ -237,16 +238,17 @@ class TestRefusals:
         monkeypatch.setattr(fit, "read_pairs", made)
         assert message in refused(train, *more)
 
-    def test_t36_a_damaged_checkpoint_is_one_line_and_its_removal_mends_it(self, train, tmp_path, words):
+    @pytest.mark.parametrize("pattern", ["last.pt", "best-*.pt"])
+    def test_t36_a_damaged_checkpoint_is_one_line_whose_mend_mends_it(self, train, tmp_path, words, pattern):
         folder = tmp_path / "store" / "adapter" / fit.keys.training_key(tiny.composed(*words(*SHORT)))
         (folder / "checkpoints").mkdir(parents=True)
         made = train(*SHORT)
         (made.path / "done.json").unlink()
-        last = made.path / "checkpoints" / "last.pt"
-        last.write_bytes(last.read_bytes()[:99])
-        with pytest.raises(RunError, match=r"last\.pt is damaged: remove it"):
+        (file,) = (made.path / "checkpoints").glob(pattern)
+        file.write_bytes(file.read_bytes()[:99])
+        with pytest.raises(RunError, match=rf"{file.name} is damaged: remove {file.parent}, and the training starts"):
             train(*SHORT)
-        last.unlink()
+        shutil.rmtree(file.parent)
         assert train(*SHORT).facts == made.facts
 
 

@@ -78,7 +78,7 @@ def read(path: Path) -> tuple[dict[str, dict[str, Any]], Position] | None:
         found = torch.load(path, map_location="cpu", weights_only=True)
         return found["state"], Position(**found["position"])
     except (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, pickle.UnpicklingError) as error:
-        raise RunError(f"{path} is damaged: remove it, and the training starts anew") from error
+        raise RunError(f"{path} is damaged: remove {path.parent}, and the training starts anew") from error
 
 
 def restore(network: Any, state: dict[str, dict[str, Any]], optimizer: Any | None = None) -> None:
