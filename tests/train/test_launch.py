@@ -13,6 +13,7 @@ import pytest
 from graphcontext.errors import InputError
 from graphcontext.train import launch as module
 from graphcontext.train.launch import launch
+from tests.train import tiny
 
 
 class Adapter:
@@ -80,11 +81,37 @@ def test_signals_are_passed_on_and_it_stops_as_told(child, tmp_path, number):
     assert signal.getsignal(number) == before
 
 
-def strike(ready: Path, number: int, stopped: threading.Event) -> None:
-    while not ready.exists():
+@pytest.mark.parametrize("terminal", [False, True])
+def test_ctrl_c_stops_it_once_at_the_end_of_a_step_whether_or_not_the_terminal_told_it(
+    child, tmp_path, monkeypatch, terminal
+):
+    monkeypatch.setattr(module, "GRACE", 0.2)
+    ready, saved, stopped = tmp_path / "ready", tmp_path / "saved", threading.Event()
+    child(
+        f"import pathlib, sys, time; sys.path.insert(0, {str(tiny.SRC)!r})\n"
+        "import os; from graphcontext.train.stop import StopWish\n"
+        "with StopWish() as wish:\n"
+        f"    pathlib.Path({str(ready)!r}).write_text(str(os.getpid()))\n"
+        "    end = time.monotonic() + 20\n"
+        "    while not wish.signal and time.monotonic() < end:\n"
+        "        time.sleep(0.01)\n"
+        "    time.sleep(1.5)\n"  # a step: what comes more than once would come here
+        f"    pathlib.Path({str(saved)!r}).write_text(str(wish.signal))\n"
+    )
+    told = (ready, signal.SIGINT, stopped, terminal)
+    threading.Thread(target=strike, args=told, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        launch(Adapter, tmp_path, quiet=True)
+    stopped.set()
+    assert saved.read_text() != "0"
+
+
+def strike(ready: Path, number: int, stopped: threading.Event, both: bool = False) -> None:
+    while not (ready.exists() and (not both or ready.read_text())):
         if stopped.wait(0.02):
             return
-    os.kill(os.getpid(), number)
+    for pid in [*([int(ready.read_text())] if both else []), os.getpid()]:
+        os.kill(pid, number)
 
 
 def test_it_is_alone_whatever_group_this_process_is_in(monkeypatch):

@@ -21,6 +21,7 @@ RANKS = (
     *("SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID"),
 )
 FORWARDED = (signal.SIGTERM, signal.SIGUSR1)
+GRACE = 3.0  # seconds that a training has to end by a Ctrl-C of its own
 
 
 def launch(adapter: TrainedAdapter, root: Path, quiet: bool) -> str | None:
@@ -51,7 +52,10 @@ def launch(adapter: TrainedAdapter, root: Path, quiet: bool) -> str | None:
     with _forwarding(child):
         try:
             code = child.wait()
-        except KeyboardInterrupt:  # the child got it too, and saves its checkpoint
+        except KeyboardInterrupt:  # by Ctrl-C the child got it too, and saves its checkpoint
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(GRACE)
+            child.terminate()  # else by this; a second SIGINT would end it without a checkpoint
             child.wait()
             raise
     if reader is not None:
