@@ -18,7 +18,7 @@ class Process:
 
     Args:
         launcher: ``torchrun`` or ``slurm`` where one of them started several; else "": alone, or by Lightning.
-        said: the variable that has the number of processes.
+        said: the variable that has the number of processes; with ``world`` None, of those that srun would start.
         world: processes in all, None where no variable says it.
         rank: the number of this one among them, from 0.
         local_rank: its number on its machine.
@@ -39,13 +39,16 @@ def process() -> Process:
     """
     world, rank, local = (number(name) for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"))
     tasks, task = number("SLURM_NTASKS"), number("SLURM_PROCID")
-    typed = os.environ.get("SLURM_JOB_NAME") in SHELLS
-    if tasks is not None and task is not None and None in (world, rank) and not (typed and tasks <= 1):
+    step = number("SLURM_STEP_NUM_TASKS")  # a job's script has none, the step of a shell (salloc) 1
+    typed = os.environ.get("SLURM_JOB_NAME") in SHELLS and (tasks if step is None else step) in (None, 1)
+    if tasks is not None and task is not None and None in (world, rank) and not typed:
         seat = number("SLURM_LOCALID") or 0
         pairs = {"WORLD_SIZE": ("SLURM_NTASKS", tasks), "RANK": ("SLURM_PROCID", task)}
         for name, (other, ours) in (pairs | {"LOCAL_RANK": ("SLURM_LOCALID", seat)}).items():
             if number(name) not in (None, ours):
                 raise InputError(f"{name}={os.environ[name]}, but {other}={ours}: unset one of them")
+        if tasks > 1 and step != tasks:  # Slurm gives a job's script the number and the rank of a first task
+            return Process("", "SLURM_NTASKS", None, 0, 0)
         return _checked("slurm", "SLURM_NTASKS", tasks, {"SLURM_PROCID": task, "SLURM_LOCALID": seat})
     if (world, rank, local) == (None, None, None):
         return Process("", "", None, 0, 0)
@@ -105,6 +108,11 @@ def check_world(settings: TrainerSettings) -> None:
         mend = f"srun --ntasks-per-node={settings.devices}" if found.said == "SLURM_NTASKS" else "make them equal"
         were = "process was" if found.world == 1 else "processes were"
         raise InputError(f"{found.said}={found.world} {were} started, but {got} are {settings.world}; {mend}")
+    if found.said and found.world is None and settings.world > 1:
+        why = f"{found.said}={os.environ[found.said]}, but this process is none of them (SLURM_STEP_NUM_TASKS"
+        step = os.environ.get("SLURM_STEP_NUM_TASKS")
+        mend = f"start it by srun --nodes={settings.nodes} --ntasks-per-node={settings.devices}"
+        raise InputError(f"{why} {'is not set' if step is None else f'is {step}'}): {mend}")
     if settings.nodes > 1 and not found.launcher:
         mend = "start it by torchrun or srun, which number the processes of all nodes"
         raise InputError(f"trainer.nodes={settings.nodes}, but this process has no number among them; {mend}")
