@@ -14,7 +14,7 @@ import uuid
 from pathlib import Path
 from typing import Any, Self
 
-from graphcontext.errors import RunError
+from graphcontext.errors import InputError, RunError
 from graphcontext.files import disk_error, held
 
 HEARTBEAT = 5.0  # seconds between two signs of life of a lock's owner
@@ -66,6 +66,21 @@ class Lease:
         if owner is not None and owner.get("nonce") == self.nonce:
             self.path.unlink(missing_ok=True)
 
+    def refuse_live(self) -> None:
+        """Return when nobody holds the lock, or when its holder has died: by then :meth:`__enter__` takes it.
+
+        Raises:
+            InputError: its holder gave a sign of life while we looked, which is within ``HEARTBEAT`` seconds.
+        """
+        seen: float | None = None
+        while (owner := self._owner()) is not None and not self._is_stale(owner):
+            seen = owner["beat"] if seen is None else seen
+            if owner["beat"] != seen:
+                where = f"{owner.get('host')} pid {owner.get('pid')}"
+                what = f"{self.path.parent.name}/{self.path.stem} is computed by {where}"
+                raise InputError(f"{what}; start again when it has ended")
+            time.sleep(0.2)
+
     def check(self) -> None:
         """Look whether the lock is still this process' own.
 
@@ -115,15 +130,18 @@ class Lease:
         return True
 
     def _owner(self) -> dict[str, Any] | None:
-        """Return who holds the lock and its age; only the age where the file was cut short; None without one."""
+        """Return who holds the lock, its last sign of life and its age; only these where the file was cut short; None
+        without one.
+        """
         try:
-            age = self._now() - self.path.stat().st_mtime
+            beat = self.path.stat().st_mtime
+            age = self._now() - beat
             owner = json.loads(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
         except ValueError:
             owner = None
-        return {**owner, "age": age} if isinstance(owner, dict) else {"age": age}
+        return {**(owner if isinstance(owner, dict) else {}), "beat": beat, "age": age}
 
     def _now(self) -> float:
         """Return the time by the clock that dates this folder's files: a file server's may differ from ours."""

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
+import socket
+import time
 
 import pytest
 
+from graphcontext import lease
+from graphcontext.store import Store
 from graphcontext.train import checkpoint
 from tests.train import tiny
-from tests.train.conftest import trained
+from tests.train.conftest import free_port, trained
 
 pytestmark = pytest.mark.end_to_end
 PLAIN = ("adapter.dropout=0", "trainer.epochs=1.0", "trainer.validations=2")
@@ -107,3 +113,96 @@ def test_a_rank_that_is_killed_ends_the_other_in_one_line(warm, tmp_path, plain)
     assert [rank.wait() for rank in ranks] == [1, -9]
     said = [line for line in ranks[0].err.splitlines() if not line.startswith("waiting for ")]
     assert len(said) == 1 and said[0].startswith("error: another process of this training ended; "), said
+
+
+class TestBefore:
+    """What only one rank finds out before the training, all of them follow: none waits for those who went."""
+
+    @pytest.fixture(scope="class")
+    def ddp(self, plain):
+        return [*plain, "trainer=ddp", *CPU]
+
+    @pytest.fixture
+    def artefact(self, alone, tmp_path):
+        """The training ``alone``, in a store where it is still to be made."""
+        root = alone.parents[2] / "store"
+        shutil.copytree(root, tmp_path / "store", ignore=shutil.ignore_patterns(alone.name))
+        return Store(tmp_path / "store").artefact("adapter", alone.name)
+
+    @staticmethod
+    def ended(ranks, codes):
+        assert [rank.wait(120) for rank in ranks] == codes, [rank.err for rank in ranks]
+        return ranks[0], *ranks[1:]
+
+    def test_what_is_done_is_not_done_again_by_any(self, warm, tmp_path, ddp, artefact, alone):
+        shutil.copytree(alone, artefact.path)
+        first, other = self.ended(warm.ranks(tmp_path, "train", "--quiet", *ddp), [0, 0])
+        assert first.out.startswith("trained before") and (first.err, other.out, other.err) == ("", "", "")
+
+    def test_while_another_job_trains_the_same_none_of_them_waits(self, warm, tmp_path, ddp, artefact, monkeypatch):
+        monkeypatch.setattr(lease, "HEARTBEAT", 0.2)
+        with artefact.lock():
+            first, other = self.ended(warm.ranks(tmp_path, "train", "--quiet", *ddp), [2, 2])
+        holder = f"{socket.gethostname()} pid {os.getpid()}"
+        name = f"adapter/{artefact.key}"
+        assert first.err == f"error: {name} is computed by {holder}; start again when it has ended\n"
+        assert (first.out, other.out, other.err) == ("", "", "")
+
+    def test_the_other_job_ends_just_then(self, warm, tmp_path, ddp, artefact, alone, monkeypatch):
+        """The first rank looks at its lock while it finishes: the training is done, for all ranks alike."""
+        monkeypatch.setattr(lease, "HEARTBEAT", 1000)
+        shutil.copytree(alone, tmp_path / "made")
+        with artefact.lock():
+            before = artefact.path.parent.stat().st_mtime_ns
+            ranks = warm.ranks(tmp_path, "train", "--quiet", *ddp)
+            while artefact.path.parent.stat().st_mtime_ns == before:  # the first rank's look at the clock there
+                time.sleep(0.05)
+            time.sleep(1)
+            shutil.copytree(tmp_path / "made", artefact.path, dirs_exist_ok=True)
+        first, _ = self.ended(ranks, [0, 0])
+        assert first.out.startswith("trained before")
+
+    def test_a_lock_whose_holder_was_killed_is_taken_over(self, warm, tmp_path, ddp, artefact):
+        gone = {"host": socket.gethostname(), "namespace": lease._pid_namespace(), "pid": 2**22 + 1, "started": "1"}
+        artefact.path.with_name(f"{artefact.key}.lock").write_text(json.dumps(gone))
+        self.ended(warm.ranks(tmp_path, "train", "--quiet", *ddp), [0, 0])
+        assert artefact.finished is not None
+
+    @pytest.mark.parametrize("word", ["trainer.max_tokens=8", "adapter.targets=[q_porj]"])
+    def test_wrong_input_ends_all_in_one_line(self, warm, tmp_path, ddp, word):
+        ranks = self.ended(warm.ranks(tmp_path, "train", "--quiet", *ddp, word), [2, 2])
+        assert ranks[0].err.startswith("error: ")
+        assert all(line.startswith("error: ") for rank in ranks for line in rank.err.splitlines())
+        assert all(rank.err.count("\n") <= 1 for rank in ranks)
+
+    def test_a_rank_that_alone_finds_a_fault_ends_the_others(self, warm, tmp_path, ddp):
+        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
+        given = [ddp, [*ddp, "trainer.max_tokens=8"]]
+        seats = [place | {"RANK": rank, "LOCAL_RANK": rank} for rank in "01"]
+        ranks = [warm.start(tmp_path, "train", "--quiet", *w, **seat) for w, seat in zip(given, seats)]
+        first, other = self.ended(ranks, [1, 2])
+        assert first.err == "error: rank 1 of this training ended; what it said shows why\n"
+        assert other.err.startswith("error: nothing to train on: ")
+
+    def test_a_first_rank_that_was_killed_ends_the_others(self, warm, tmp_path, ddp, artefact, monkeypatch):
+        monkeypatch.setattr(lease, "HEARTBEAT", 1000)
+        with artefact.lock():
+            before = artefact.path.parent.stat().st_mtime_ns
+            ranks = warm.ranks(tmp_path, "train", "--quiet", *ddp)
+            while artefact.path.parent.stat().st_mtime_ns == before:
+                time.sleep(0.05)
+            ranks[0].send(signal.SIGKILL)
+            _, other = self.ended(ranks, [-9, 1])
+        *_, said = other.err.splitlines()  # after what torch says of the connection
+        assert said == "error: the first process of this training ended; what it said shows why"
+
+    def test_a_port_that_is_taken_is_named(self, warm, tmp_path, ddp):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = str(taken.getsockname()[1])
+            place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2", "RANK": "0", "LOCAL_RANK": "0"}
+            first = warm.start(tmp_path, "train", "--quiet", *ddp, **place)
+            self.ended([first], [1])
+        said = f"error: the processes of this training do not meet at 127.0.0.1:{port}: "
+        assert first.err.startswith(said) and "EADDRINUSE" in first.err and first.err.count("\n") == 1, first.err

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
+from datetime import timedelta
 
 import pytest
 import torch
 
-from graphcontext.errors import InputError
+from graphcontext.errors import InputError, RunError
 from graphcontext.generate.causal_model import device_map
 from graphcontext.train import strategy
 from graphcontext.train.strategy import device_of, launched, precision_of
@@ -94,3 +96,64 @@ def test_a_launcher_leaves_nothing_behind(given):
         os.environ.update(MASTER_PORT="2", WORLD_SIZE="2", LOCAL_RANK="0")
         raise RuntimeError
     assert (os.environ["MASTER_PORT"], os.environ["LOCAL_RANK"]) == ("1", "1") and "WORLD_SIZE" not in os.environ
+
+
+class TestParted:
+    """That another process ended is said where a connection of the group was closed, and only there."""
+
+    @staticmethod
+    def said(error):
+        with pytest.raises(RunError) as caught, launched():
+            raise error
+        return str(caught.value)
+
+    @pytest.fixture
+    def group(self, monkeypatch):
+        monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+        monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda: None)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "[gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:2211",
+            "[gloo/transport/tcp/pair.cc:534] Read error [127.0.0.1]:2211: Connection reset by peer",
+            "[gloo/transport/tcp/buffer.cc:12] writev [127.0.0.1]:2211: Broken pipe",
+        ],
+    )
+    def test_a_closed_connection_of_a_group(self, group, text):
+        assert self.said(RuntimeError(text)).startswith("another process of this training ended; ")
+
+    def test_of_nccl(self, group):
+        text = "NCCL error: remote process exited or there was a network error\nncclRemoteError: …"
+        assert self.said(torch.distributed.DistBackendError(text)).startswith(
+            "another process of this training ended; "
+        )
+
+    def test_one_that_is_late_may_be_alive(self, group, given):
+        given(MASTER_ADDR="node7", MASTER_PORT="29500")
+        text = "[gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv"
+        assert self.said(RuntimeError(text)) == f"the processes of this training do not meet at node7:29500: {text}"
+
+    def test_a_port_that_is_taken(self, given):
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            port = other.getsockname()[1]
+            given(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+            with pytest.raises(RunError) as caught, launched():
+                torch.distributed.TCPStore("127.0.0.1", port, 1, True)
+        said = str(caught.value)
+        assert said.startswith(f"the processes of this training do not meet at 127.0.0.1:{port}: ")
+        assert "EADDRINUSE" in said and "\n" not in said
+
+    def test_one_that_does_not_come(self, given):
+        given(MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
+        with (
+            pytest.raises(RunError, match=r"do not meet at 127\.0\.0\.1:0: Timed out .* 1/2 clients joined"),
+            launched(),
+        ):
+            torch.distributed.TCPStore("127.0.0.1", 0, 2, True, timedelta(seconds=1))
+
+    def test_another_error_is_left_alone(self, group):
+        with pytest.raises(RuntimeError, match=r"^out of memory$"), launched():
+            raise RuntimeError("out of memory")

@@ -13,11 +13,12 @@ from tests.train.test_settings import settings
 NAMES = (
     *("RANK", "LOCAL_RANK", "WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "MASTER_PORT", "TORCHELASTIC_RUN_ID"),
     *("SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_JOB_NAME", "SLURM_JOB_ID"),
-    *("SLURM_NTASKS_PER_NODE", "SLURM_NNODES"),
+    *("SLURM_NTASKS_PER_NODE", "SLURM_NNODES", "SLURM_STEP_NUM_TASKS"),
 )
 BATCH = {"SLURM_JOB_ID": "1", "SLURM_JOB_NAME": "foo", "SLURM_NODEID": "0", "SLURM_NODELIST": "localhost"}
 FIRST = {"SLURM_PROCID": "0", "SLURM_LOCALID": "0"}
-LAST = {"SLURM_NTASKS": "8", "SLURM_PROCID": "6", "SLURM_LOCALID": "2"}
+LAST = {"SLURM_NTASKS": "8", "SLURM_STEP_NUM_TASKS": "8", "SLURM_PROCID": "6", "SLURM_LOCALID": "2"}
+STEP = {"SLURM_NTASKS": "2", "SLURM_STEP_NUM_TASKS": "2"}
 TWO = settings(strategy="ddp", devices=2)
 
 
@@ -42,6 +43,7 @@ def given(monkeypatch):
         ({**LAST, "WORLD_SIZE": "8"}, 6, 2, "slurm"),  # exported by a job's script
         ({**LAST, "WORLD_SIZE": "16", "RANK": "13", "LOCAL_RANK": "1"}, 13, 1, "torchrun"),  # one below each of srun
         ({**BATCH, **FIRST, "SLURM_NTASKS": "1"}, 0, 0, ""),  # one task within a Slurm job
+        ({**BATCH, **FIRST, "SLURM_NTASKS": "4"}, 0, 0, ""),  # the script of a job of four
     ],
 )
 def test_ranks(given, values, ours, local, launcher):
@@ -57,7 +59,7 @@ class TestT35:
         [
             ({"WORLD_SIZE": "4"}, "WORLD_SIZE=4 processes were"),
             ({"WORLD_SIZE": "4", "RANK": "3", "LOCAL_RANK": "3"}, "WORLD_SIZE=4 processes were"),
-            ({**FIRST, "SLURM_NTASKS": "4"}, "SLURM_NTASKS=4 processes were"),
+            ({**FIRST, "SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4"}, "SLURM_NTASKS=4 processes were"),
             ({**BATCH, **FIRST, "SLURM_NTASKS": "1"}, "SLURM_NTASKS=1 process was"),
             ({**FIRST, "SLURM_NTASKS": "1"}, "SLURM_NTASKS=1 process was"),  # a job without a name
             ({"WORLD_SIZE": "1"}, "WORLD_SIZE=1 process was"),
@@ -76,8 +78,9 @@ class TestT35:
             {},
             {"WORLD_SIZE": "2"},
             {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"},
-            {"SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "2", "SLURM_PROCID": "1", "SLURM_LOCALID": "1"},
+            {**STEP, "SLURM_NTASKS_PER_NODE": "2", "SLURM_PROCID": "1", "SLURM_LOCALID": "1"},
             {"SLURM_NTASKS": "1", "SLURM_JOB_NAME": "interactive", **FIRST},  # Lightning starts the other
+            {**STEP, "SLURM_STEP_NUM_TASKS": "1", "SLURM_JOB_NAME": "interactive", **FIRST},  # and in salloc's own step
             {"SLURM_NTASKS": "4"},  # a shell of salloc
         ],
     )
@@ -105,9 +108,24 @@ class TestT35:
         ],
     )
     def test_spread_over_the_nodes_in_another_way_they_are_refused(self, given, more, message):
-        given({**FIRST, "SLURM_NTASKS": "2", **more})
+        given({**FIRST, **STEP, **more})
         with pytest.raises(InputError, match=message):
             check_world(TWO)
+
+    @pytest.mark.parametrize(
+        ("more", "step"),
+        [
+            ({}, "is not set"),  # of sbatch --ntasks-per-node=2
+            ({"SLURM_STEP_NUM_TASKS": "1"}, "is 1"),  # of sbatch from within a step of one task
+        ],
+    )
+    def test_a_jobs_script_is_not_the_first_of_its_tasks(self, given, more, step):
+        """Slurm 22.05 gives it number and rank of the first; the others come by srun alone."""
+        given({**BATCH, **FIRST, "SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "2", **more})
+        why = rf"^SLURM_NTASKS=2, but this process is none of them \(SLURM_STEP_NUM_TASKS {step}\)"
+        with pytest.raises(InputError, match=rf"{why}: start it by srun --nodes=1 --ntasks-per-node=2$"):
+            check_world(TWO)
+        check_world(settings())  # one process is what it is
 
     def test_the_nodes_of_a_cluster_need_a_launcher(self):
         with pytest.raises(InputError, match=r"trainer\.nodes=2, but this process has no number among them"):
@@ -132,7 +150,7 @@ class TestNumbers:
             ({"WORLD_SIZE": "0"}, "WORLD_SIZE=0; allowed: 1 and more"),
             ({"WORLD_SIZE": "2", "RANK": "2", "LOCAL_RANK": "0"}, "RANK=2; allowed: 0 to below WORLD_SIZE=2"),
             ({"WORLD_SIZE": "2", "RANK": "1"}, "WORLD_SIZE=2, RANK=1, but LOCAL_RANK is not set"),
-            ({"SLURM_NTASKS": "2", "SLURM_PROCID": "2"}, "SLURM_PROCID=2; allowed: 0 to below SLURM_NTASKS=2"),
+            ({**STEP, "SLURM_PROCID": "2"}, "SLURM_PROCID=2; allowed: 0 to below SLURM_NTASKS=2"),
             ({**LAST, "WORLD_SIZE": "4"}, "WORLD_SIZE=4, but SLURM_NTASKS=8: unset one"),
             ({**LAST, "RANK": "1"}, "RANK=1, but SLURM_PROCID=6: unset one"),
         ],
@@ -173,4 +191,4 @@ class TestGroup:
     )
     def test_lightning_has_our_view_of_the_launcher(self, given, values, wanted):
         given(values)
-        assert type(strategy._environment()).__name__ == wanted
+        assert type(strategy.environment()).__name__ == wanted

@@ -12,6 +12,7 @@ from typing import Any
 from graphcontext import models
 from graphcontext.component import instantiate
 from graphcontext.errors import InputError
+from graphcontext.lease import Lease
 from graphcontext.runs import free_models
 from graphcontext.stage import Stages, damaged
 from graphcontext.store import Artefact, Store, Workspace
@@ -24,6 +25,7 @@ from graphcontext.train.cost import refuse
 from graphcontext.train.data_module import PairsData
 from graphcontext.train.encoder_base import EncoderBase
 from graphcontext.train.pairs import made_from, read_pairs, read_texts
+from graphcontext.train.ranks import DONE, TRAIN, Ranks
 from graphcontext.train.report import Bar, Wandb, check_wandb
 from graphcontext.train.result import write_result
 from graphcontext.train.settings import TrainerSettings
@@ -83,8 +85,9 @@ def train(config: dict[str, Any], root: Path | str = ".", quiet: bool = False, n
         name: of the experiment.
 
     Raises:
-        InputError: wrong input, nothing to train on, too little memory, or a loss that is no number.
-        RunError: the disk is full, or a checkpoint is damaged.
+        InputError: wrong input, nothing to train on, too little memory, a loss that is no number, or the ranks of a
+            launcher find that another process trains the same.
+        RunError: the disk is full, a checkpoint is damaged, or the ranks do not meet.
     """
     settings, adapter = build(config)
     check_world(settings)
@@ -92,13 +95,17 @@ def train(config: dict[str, Any], root: Path | str = ".", quiet: bool = False, n
     models.resolve(node["model"], node.get("revision"))
     store = Store(Path(root) / "store")
     artefact = store.artefact(STAGE, keys.training_key(config))
-    if rank() > 0:  # rank 0 holds the lease
-        return _train(config, settings, adapter, artefact, store, True, name)
-    with artefact.lock():
-        return _train(config, settings, adapter, artefact, store, quiet, name)
+    with launched(), Ranks() as ranks:
+        if not ranks.is_first:
+            return _train(ranks, config, settings, adapter, artefact, store, True, name)
+        if ranks.are_several:  # their machines are not to stand idle
+            Lease(artefact.path.with_name(f"{artefact.key}.lock")).refuse_live()
+        with artefact.lock():
+            return _train(ranks, config, settings, adapter, artefact, store, quiet, name)
 
 
 def _train(
+    ranks: Ranks,
     config: dict[str, Any],
     settings: TrainerSettings,
     adapter: Any,
@@ -108,6 +115,8 @@ def _train(
     name: str,
 ) -> Trained:
     base = base_of(config, settings, adapter) if artefact.finished is None else None  # faults before hours of pairs
+    if not ranks.is_first and ranks.hear() == DONE:
+        return finished(artefact)
     stages = {"train": Stages(Workspace(store, quiet=quiet))}
     if settings.data != "text":
         stages["validation"] = Stages(Workspace(store, quiet=quiet))
@@ -116,20 +125,24 @@ def _train(
         read = dict(zip(("train", "validation"), read_texts(config, stages["train"].workspace, stages["train"])))
     free_models()
     inputs = made_from(stages)
-    if artefact.is_current(inputs) and damaged(artefact) is None:
-        return finished(artefact)
+    if ranks.is_first:
+        is_done = artefact.is_current(inputs) and damaged(artefact) is None
+        ranks.tell(DONE if is_done else TRAIN)
+        if is_done:
+            return finished(artefact)
     base = base or base_of(config, settings, adapter)
     sides = {side: base.encode(found, settings) for side, found in read.items()}
     if not sides["train"].examples:
         raise InputError(f"nothing to train on: {sides['train'].described('train')}")
     refuse(config, base.counts(sides))
     said = [found.described(side) for side, found in sides.items()]
-    if rank() == 0:
+    if ranks.is_first:
         artefact.begin(inputs)
+    ranks.begin()
     facts = fit(Training(config, settings, base, sides, artefact.path, name), quiet, said)
     if facts.get("stopped_by"):
         return Trained(artefact.path, {}, facts["stopped_by"], (facts["said"],))
-    if rank() == 0:
+    if ranks.is_first:
         artefact.finish(facts, inputs)
     return Trained(artefact.path, facts, 0, tuple(said) if quiet else ())  # said before, where progress is shown
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from graphcontext.train.settings import TrainerSettings
 from graphcontext.train.world import check_world, local_rank, process
 
 VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "LOCAL_RANK", "WORLD_SIZE")  # that Lightning's launcher sets
+CLOSED = re.compile(r"closed|reset by peer|broken pipe|remote process|got 0 bytes", re.IGNORECASE)  # gloo, NCCL, TCP
 
 
 @contextlib.contextmanager
@@ -26,7 +28,7 @@ def launched() -> Iterator[None]:
     What comes after, another training among it, would wait for ranks that have ended.
 
     Raises:
-        RunError: another rank was killed, or the network between them is gone.
+        RunError: another rank was killed, or they do not find each other, or no more.
     """
     import torch
 
@@ -36,8 +38,7 @@ def launched() -> Iterator[None]:
     except RuntimeError as error:
         if not (isinstance(error, torch.distributed.DistError) or "gloo" in str(error)):
             raise
-        mend = "what it said shows why, and the same command goes on from the last checkpoint"
-        raise RunError(f"another process of this training ended; {mend}") from error
+        raise parted(error) from error
     finally:
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             torch.distributed.destroy_process_group()
@@ -46,6 +47,21 @@ def launched() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def parted(error: Exception) -> RunError:
+    """Return what the user is told where the processes of a training do not hear each other.
+
+    That one of them ended is sure only where a connection of their group was closed; else what the error says.
+    """
+    import torch
+
+    if torch.distributed.is_initialized() and CLOSED.search(str(error)):
+        mend = "what it said shows why, and the same command goes on from the last checkpoint"
+        return RunError(f"another process of this training ended; {mend}")
+    where = ":".join(os.environ.get(name, f"({name} is not set)") for name in VARIABLES[:2])
+    first, *_ = (str(error).strip() or type(error).__name__).splitlines()
+    return RunError(f"the processes of this training do not meet at {where}: {first}")
 
 
 def precision_of(settings: TrainerSettings) -> tuple[str, str]:
@@ -108,7 +124,7 @@ def lightning_trainer(settings: TrainerSettings, course: Course, deal: Deal, ste
         num_nodes=settings.nodes,
         strategy=_strategy(settings),
         precision="bf16-mixed" if precision == "bfloat16" else "32-true",
-        plugins=[_environment()],
+        plugins=[environment()],
         max_epochs=1,
         max_steps=course.total - steps.position.step,
         accumulate_grad_batches=deal.passes(course.batch_size),
@@ -124,7 +140,7 @@ def lightning_trainer(settings: TrainerSettings, course: Course, deal: Deal, ste
     )
 
 
-def _environment() -> Any:
+def environment() -> Any:
     """Return Lightning's view of the launcher that we see: it would choose by other variables."""
     from pytorch_lightning.plugins.environments import LightningEnvironment, SLURMEnvironment, TorchElasticEnvironment
 

@@ -1,0 +1,117 @@
+"""What ranks tell each other before they train: two of them in two threads, at a table in memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from torch.distributed import HashStore
+
+from graphcontext import api
+from graphcontext.errors import InputError, RunError
+from graphcontext.train import fit, ranks
+from graphcontext.train.ranks import DONE, TRAIN, Ranks
+from graphcontext.train.world import Process
+
+
+@pytest.fixture
+def meet(monkeypatch):
+    """Return a function that gives the ranks of a new meeting."""
+    monkeypatch.setattr(ranks, "EVERY", 0.001)
+
+    def made(world=2):
+        table = HashStore()
+        found = []
+        for number in range(world):
+            one = Ranks()
+            one.process, one.table = Process("torchrun", "WORLD_SIZE", world, number, number), table
+            found.append(one)
+        return found
+
+    return made
+
+
+@pytest.fixture
+def meanwhile():
+    """Return a function that calls another in a thread."""
+    with ThreadPoolExecutor(4) as threads:
+        yield threads.submit
+
+
+def leave(one, error=None):
+    one.__exit__(type(error), error, None)
+
+
+class TestWords:
+    def test_the_others_hear_what_the_first_tells_in_its_order(self, meet, meanwhile):
+        first, *others = meet(3)
+        heard = [meanwhile(lambda one=one: [one.hear(), one.begin()]) for one in others]
+        first.tell(TRAIN)
+        first.begin()
+        assert [one.result(10) for one in heard] == [[TRAIN, None]] * 2
+
+    def test_none_begins_before_the_first_has(self, meet, meanwhile):
+        first, other = meet()
+        waiting = meanwhile(other.begin)
+        while not first.table.check(["ready/1"]):
+            time.sleep(0.001)
+        assert not waiting.done() and not other.has_begun
+        first.begin()
+        waiting.result(10)
+        assert other.has_begun
+
+    def test_the_first_stays_until_the_others_have_heard_that_all_is_done(self, meet, meanwhile):
+        first, other = meet()
+        first.tell(DONE)
+        left = meanwhile(leave, first)
+        time.sleep(0.05)
+        assert not left.done()
+        assert other.hear() == DONE
+        leave(other)
+        left.result(10)
+
+    @pytest.mark.parametrize(("error", "code"), [(InputError("x"), 2), (RunError("x"), 1), (KeyboardInterrupt(), 130)])
+    def test_the_others_end_as_the_first_does(self, meet, meanwhile, error, code):
+        first, other = meet()
+        left = meanwhile(leave, first, error)
+        with pytest.raises(SystemExit) as ended:
+            other.hear()
+        assert ended.value.code == code
+        leave(other, ended.value)
+        left.result(10)
+
+    def test_the_first_ends_where_another_has(self, meet):
+        first, other = meet()
+        leave(other, InputError("x"))
+        with pytest.raises(RunError, match=r"^rank 1 of this training ended; what it said shows why$"):
+            first.begin()
+
+    def test_the_first_does_not_wait_for_ever_for_one_that_was_killed(self, meet, monkeypatch):
+        monkeypatch.setattr(ranks, "LATE", 0)
+        first, _ = meet()
+        with pytest.raises(RunError, match="rank 1 of this training has not read its pairs 0 minutes after the first"):
+            first.begin()
+
+    def test_alone_nothing_is_told(self):
+        with Ranks() as alone:
+            alone.tell(TRAIN)
+            assert alone.hear() == TRAIN and not alone.are_several
+            alone.begin()
+
+
+def test_a_rank_reads_the_checkpoint_only_when_the_first_has_made_room(words, tmp_path, meet, monkeypatch, meanwhile):
+    """Else it may go on from one that the first is about to throw away, as made from other inputs."""
+    _, other = meet()
+    fitted = threading.Event()
+    monkeypatch.setattr(fit, "Ranks", lambda: other)
+    monkeypatch.setattr(Ranks, "__enter__", lambda one: one)
+    monkeypatch.setattr(fit, "fit", lambda *_: [fitted.set(), {"stopped_by": 15, "said": ""}][1])
+    other.table.set("word/0", TRAIN)
+    training = meanwhile(api.train, *words(), root=tmp_path)
+    other.table.wait(["ready/1"])
+    assert not fitted.wait(0.2)
+    other.table.set("word/1", ranks.BEGUN)
+    training.result(60)
+    assert fitted.is_set()
