@@ -25,7 +25,9 @@ def scored(metric: ShortAnswer, gold: list[str], answer: str, status: str = "ok"
 # gold, prediction, (em, f1) ours, (em, f1) of HotpotQA's script, f1 of MuSiQue's
 CASES = [
     ("A", "A", (1, 1), (1, 0), 1),  # both sides are emptied: equal, and without a word in common
+    ("A", "a.", (1, 1), (1, 0), 1),  # a full stop is no other answer
     ("A", "B", (0, 0), (0, 0), 0),
+    ("++", "#", (0, 0), (1, 0), 1),  # nothing else is left of them
     ("A", "", (0, 0), (1, 0), 1),
     ("A", "the", (0, 0), (1, 0), 1),
     ("The Who", "who", (1, 1), (1, 1), 1),
@@ -45,6 +47,11 @@ def test_t19_both_tables(gold, answer, ours, official, musique):
     assert token_f1(answer, gold, "hotpotqa", "official")[0] == official[1]
     assert token_f1(answer, gold, "squad", "official")[0] == official[1]
     assert token_f1(answer, gold, "musique", "official")[0] == musique
+
+
+@pytest.mark.parametrize(("gold", "answer"), [("A+", "A+."), ("The The", "the the."), ("++", "++")])
+def test_a_full_stop_is_no_other_answer(gold, answer):
+    assert exact_match(answer, gold) == token_f1(answer, gold)[0] == 1
 
 
 def test_t19_the_docstring_says_so():

@@ -34,12 +34,14 @@ def normalise(text: str) -> str:
 def sides(prediction: str, reference: str, emptied: str = "text") -> tuple[str, str]:
     """Return both answers as they are compared.
 
-    >>> sides("B", "A"), sides("B", "A", "official"), sides("The Who", "who")
-    (('b', 'a'), ('b', ''), ('who', 'who'))
+    >>> sides("B.", "A"), sides("B.", "A", "official"), sides("The Who", "who"), sides("+", "#")
+    (('b', 'a'), ('b', ''), ('who', 'who'), ('+', '#'))
     """
     left, right = normalise(prediction), normalise(reference)
     if emptied == "text" and not (left and right):
-        return " ".join(prediction.lower().split()), " ".join(reference.lower().split())
+        both = prediction.lower(), reference.lower()
+        bare = [" ".join(text.translate(_PUNCTUATION).split()) for text in both]  # with articles
+        left, right = bare if all(bare) else (" ".join(text.split()) for text in both)
     return left, right
 
 
@@ -90,15 +92,17 @@ class ShortAnswer:
     ``f1_answered``: the same value, and none for a failed item. So the mean of ``em`` is over all items, with 0 for
     those that failed, and that of ``em_answered`` over the others, which is the paper's rule.
 
-    Normalisation empties some answers. Officially "A" equals every other answer that it empties. Here the lower-cased
-    text is compared where it empties a side. It also makes "C++" and "C#" one answer: that is kept, since numbers
-    would no longer be those of the official scripts. What both give, em / f1:
+    Normalisation empties some answers. Officially "A" equals every other answer that it empties. Here articles are kept
+    where it empties a side, and punctuation too where nothing else is left. It also makes "C++" and "C#" one answer:
+    that is kept, since numbers would no longer be those of the official scripts. What both give, em / f1:
 
     ============  ==========  =======  =========================================
     gold          prediction  ours     official
     ============  ==========  =======  =========================================
     A             A           1 / 1    1 / 0 (``musique`` 1 / 1)
+    A             a.          1 / 1    1 / 0 (``musique`` 1 / 1)
     A             B           0 / 0    0 / 0
+    ++            #           0 / 0    1 / 0 (``musique`` 1 / 1)
     A             (nothing)   0 / 0    1 / 0 (``musique`` 1 / 1)
     A             the         0 / 0    1 / 0 (``musique`` 1 / 1)
     The Who       who         1 / 1    1 / 1
@@ -112,14 +116,14 @@ class ShortAnswer:
     Args:
         measure: ``em`` or ``f1``.
         variant: ``hotpotqa``, ``musique`` or ``squad``.
-        emptied: what is compared where normalisation empties a side: ``text``, the lower-cased answers, or
-            ``official``, the normalised ones all the same.
+        emptied: what is compared where normalisation empties a side: ``text``, what is left of both with their
+            articles, or ``official``, the normalised ones all the same.
 
     Raises:
         InputError: a name that is unknown.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     execution: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, measure: str, variant: str = "hotpotqa", emptied: str = "text") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from graphcontext import test_use
@@ -48,12 +49,21 @@ def footnotes(lines: Lines) -> list[str]:
 
 def _common(ran: list[Line], several: bool) -> list[str]:
     """Return what each run says of itself, once, with the rows that say it where they are not all."""
-    said: dict[str, list[str]] = {}
+    said: dict[str, dict[str, list[str]]] = {}  # text → data set → rows
     for line in ran:
-        name = f"{line.name} on {line.cell.column.label}" if several else line.name
         for text in _of(line):
-            said.setdefault(text, []).append(name)
-    return [text if len(rows) == len(ran) else f"{text}: {', '.join(rows)}" for text, rows in said.items()]
+            said.setdefault(text, {}).setdefault(line.cell.column.label, []).append(line.name)
+    size = Counter(line.cell.column.label for line in ran)
+
+    def where(rows: dict[str, list[str]]) -> str:
+        if not several:
+            return ", ".join(*rows.values())
+        named = (("all" if len(r) == size[c] else ", ".join(r), c) for c, r in rows.items())
+        return "; ".join(f"{names} on {column}" for names, column in named)
+
+    return [
+        f"{text}: {where(rows)}" if sum(map(len, rows.values())) < len(ran) else text for text, rows in said.items()
+    ]
 
 
 def _of(line: Line) -> Iterable[str]:
