@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from document_files import GRID, LINES, pdf, scan
 
+from graphcontext.data import pdf as pdf_module
 from graphcontext.data.document import UnreadableError
 from graphcontext.data.location import data_root
 from graphcontext.data.pdf import _hyphenated, read_pdf, read_tables
@@ -117,6 +118,31 @@ def test_pieces_of_a_line_and_of_a_rule():
         "c",
     ]
     assert merged([Rule(10, 0, 20), Rule(11, 21, 40), Rule(10, 60, 70)]) == (Rule(10, 0, 40), Rule(10, 60, 70))
+
+
+def side_by_side(path: Path) -> Path:
+    """Write a page with two tables beside each other."""
+    from reportlab.platypus import Table, TableStyle
+
+    left = Table([["Ship", "Seats"], ["Petrel", "180"], ["Dunlin", "220"]], style=TableStyle(GRID))
+    right = Table([["Port", "Boats"], ["Oak", "7"], ["Dun", "9"]], style=TableStyle(GRID))
+    return pdf(path, [["Before the tables.", ("", [[left, right]], []), "After the tables."]])
+
+
+def test_of_two_tables_side_by_side_both_are_read(tmp_path):
+    document = read_pdf(side_by_side(tmp_path / "a.pdf"))
+    assert [part.rows[0] if part.rows else part.text for part in document.parts] == [
+        "Before the tables.",
+        ("Ship", "Seats"),
+        ("Port", "Boats"),
+        "After the tables.",
+    ]
+    assert "| Oak | 7 |" in document.pages[0] and not document.notes
+
+
+def test_a_table_that_is_lost_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(pdf_module, "blocks", lambda words: blocks([w for w in words if "\x00" not in w.text]))
+    assert read_pdf(side_by_side(tmp_path / "a.pdf")).notes == ("pages of which a table is lost: 1",)
 
 
 @pytest.mark.parametrize(

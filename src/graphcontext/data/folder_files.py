@@ -22,7 +22,7 @@ from graphcontext.files import digest, write_atomic
 from graphcontext.models import hash_file
 from graphcontext.store import Store
 
-VERSION = 1  # of the readers: raised when what they return changes
+VERSION = 2  # of the readers: raised when what they return changes
 FILES_PER_WORKER = 4  # unread files from which another process pays
 
 

@@ -47,14 +47,18 @@ def read_pdf(path: Path) -> Document:
     running = _running(pages)
     parts: list[Part] = []
     texts: list[str] = []
+    lost: list[int] = []
     heading = ""
     for number, page in enumerate(pages, 1):
-        found, text, heading = _read_page(page, number, running, heading)
+        tables = find_tables(page)
+        found, text, heading = _read_page(page, tables, number, running, heading)
+        lost += [number] if sum(bool(part.rows) for part in found) != len(tables) else []
         parts += [part for part in found if part.text != title]
         texts.append(text)
     blank = [n for n, page in enumerate(pages, 1) if not page.words and n not in broken]
     notes = [f"pages without text: {_listed(blank)}"] if blank else []
     notes += [f"pages that are damaged: {_listed(broken)}"] if broken else []
+    notes += [f"pages of which a table is lost: {_listed(lost)}"] if lost else []
     return Document(" ".join(title.split()), tuple(parts), tuple(texts), tuple(notes))
 
 
@@ -117,9 +121,10 @@ def _layout(page: Any) -> Layout | None:
         return None
 
 
-def _read_page(page: Layout, number: int, running: set[str], heading: str) -> tuple[list[Part], str, str]:
+def _read_page(
+    page: Layout, tables: Sequence[Table], number: int, running: set[str], heading: str
+) -> tuple[list[Part], str, str]:
     """Return the parts of a page in reading order, its whole text, and the heading that goes on."""
-    tables = find_tables(page)
     taken = {word for table in tables for word in (*table.captioned, *_inside(table, page))}
     words = [word for word in page.words if word not in taken]
     words = [word for line in lines(words) if not _is_running(line, page, running) for word in line]
@@ -129,16 +134,16 @@ def _read_page(page: Layout, number: int, running: set[str], heading: str) -> tu
     for block in blocks([*words, *marks]):
         pending: list[list[Box]] = []
         for line in block:
-            mark = next((word for word in line if word.text.startswith(_MARK)), None)
-            if mark is None:
-                pending.append(line)
-                continue
-            heading = _add(parts, pending, number, heading, usual)
-            pending = []
-            table = tables[int(mark.text[1:])]
-            parts.append(Part("", heading, number, table.rows, table.caption))
-            rest = [word for word in line if not word.text.startswith(_MARK)]
-            heading = _add(parts, [rest] if rest else [], number, heading, usual)
+            rest: list[Box] = []
+            for word in line:
+                if not word.text.startswith(_MARK):
+                    rest.append(word)
+                    continue
+                heading = _add(parts, [*pending, rest] if rest else pending, number, heading, usual)
+                pending, rest = [], []
+                table = tables[int(word.text[1:])]
+                parts.append(Part("", heading, number, table.rows, table.caption))
+            pending += [rest] if rest else []
         heading = _add(parts, pending, number, heading, usual)
     return parts, "\n\n".join(_shown(parts)), heading
 
