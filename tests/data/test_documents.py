@@ -67,12 +67,20 @@ def test_html_drops_scripts_and_reads_no_entity_of_its_own(tmp_path):
     assert first.startswith("North &") and "SECRET" not in first and "evil" not in first and "haha" not in first
 
 
-def test_html_nested_deep_is_read_or_refused_in_one_line(tmp_path):
-    text = "<html><body>" + "<div>" * 5000 + "deep" + "</div>" * 5000 + "<p>after</p></body></html>"
-    try:
-        assert "after" in str(shown(read_document(written(tmp_path / "a.html", text))))
-    except UnreadableError as error:
-        assert "\n" not in str(error)
+def nested(depth: int) -> str:
+    return f"<body><p>First.</p>{'<div>' * depth}deep{'</div>' * depth}<p>Last.</p></body>"
+
+
+def test_html_nested_deep_is_read_and_told_where_it_is_cut(tmp_path):
+    document = read_document(written(tmp_path / "a.html", nested(400)))
+    assert [part.text for part in document.parts] == ["First.", "deep", "Last."] and not document.notes
+    cut = read_document(written(tmp_path / "b.html", nested(5000)))
+    assert "Last." in str(shown(cut)) or cut.notes[0].startswith("what comes after line 1 is lost: Excessive depth")
+
+
+def test_a_long_text_of_html_is_read_whole(tmp_path):
+    document = read_document(written(tmp_path / "a.html", f"<p>{'word ' * 2_100_000}</p><p>Last.</p>"))
+    assert [part.text[:5] for part in document.parts] == ["word ", "Last."]
 
 
 def test_text_that_is_not_utf8_is_read_and_noted(tmp_path):

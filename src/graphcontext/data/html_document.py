@@ -22,13 +22,16 @@ def read_html(path: Path) -> Document:
 
     text, notes = decoded(path)
     text = re.sub(r"<!DOCTYPE[^\[>]*\[.*?\]\s*>", "", text, flags=re.DOTALL | re.IGNORECASE)
-    parser = etree.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=False, encoding="utf-8")
+    parser = etree.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=True, encoding="utf-8")
     try:
         root = etree.fromstring(text.encode("utf-8", errors="replace"), parser)
     except etree.XMLSyntaxError as error:
         raise UnreadableError(f"is no HTML: {str(error).splitlines()[0]}") from error
     if root is None:
         raise UnreadableError("holds no text")
+    fatal = parser.error_log.filter_from_fatals()
+    if fatal:
+        notes = (*notes, f"what comes after line {fatal[0].line} is lost: {fatal[0].message.split(',')[0]}")
     builder = Builder(path.stem)
     title = root.findtext(".//head/title") or ""
     builder.title = " ".join(title.split())
