@@ -11,7 +11,10 @@ GRID = [("GRID", (0, 0), (-1, -1), 0.5, "black")]
 LINES = [
     (kind, (0, row), (-1, row), 1, "black") for kind, row in (("LINEABOVE", 0), ("LINEBELOW", 0), ("LINEBELOW", -1))
 ]
-W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+W = (
+    'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
+    'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+)
 
 
 def pdf(path: Path, pages: Sequence[Sequence[Any]], title: str = "", password: str | None = None) -> Path:

@@ -103,6 +103,64 @@ def test_docx(tmp_path):
     ]
 
 
+def control(body: str) -> str:
+    return f"<w:sdt><w:sdtPr/><w:sdtContent>{body}</w:sdtContent></w:sdt>"
+
+
+def row(*cells: str) -> str:
+    return f"<w:tr>{''.join(cells)}</w:tr>"
+
+
+def cell(text: str, columns: int = 1) -> str:
+    return f'<w:tc><w:tcPr><w:gridSpan w:val="{columns}"/></w:tcPr>{paragraph(text)}</w:tc>'
+
+
+def test_docx_text_within_controls_and_insertions_is_read(tmp_path):
+    rows = row(cell("a"), cell("b")) + control(row(cell("c"), control(cell("d"))))
+    body = control(paragraph("Cover", "Title") + paragraph("In a control.")) + f"<w:ins>{paragraph('Put in.')}</w:ins>"
+    body += control(f"<w:tbl>{rows}</w:tbl>") + paragraph("End.")
+    document = read_document(docx(tmp_path / "a.docx", body))
+    assert document.title == "Cover"
+    assert [text for _, text in shown(document)] == [
+        "In a control.",
+        "Put in.",
+        "[['a', 'b'], ['c', 'd']]",
+        "End.",
+    ]
+
+
+def test_docx_text_that_is_gone_or_there_twice_is_read_once(tmp_path):
+    box = f"<w:txbxContent>{paragraph('Box.')}</w:txbxContent>"
+    both = f"<mc:AlternateContent><mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback></mc:AlternateContent>"
+    moved = "<w:r><w:t>Moved.</w:t></w:r>"
+    body = f"<w:p><w:r><w:t>Main.</w:t></w:r><w:r>{both}</w:r></w:p><w:p><w:moveFrom>{moved}</w:moveFrom></w:p>"
+    body += f"<w:moveFrom>{paragraph('Away.')}</w:moveFrom><w:p><w:moveTo>{moved}</w:moveTo></w:p>"
+    assert [part.text for part in read_document(docx(tmp_path / "a.docx", body)).parts] == ["Main. Box.", "Moved."]
+
+
+def test_docx_cells_over_several_columns_keep_the_values_in_theirs(tmp_path):
+    last = '<w:tr><w:trPr><w:gridBefore w:val="2"/></w:trPr>' + cell("20") + cell("99") + "</w:tr>"
+    rows = row(cell("Region"), cell("Riders", 2), cell("Cost")) + row(*map(cell, ("North", "10", "20", "99"))) + last
+    (table,) = read_document(docx(tmp_path / "a.docx", f"<w:tbl>{rows}</w:tbl>")).parts
+    assert table.rows == (("Region", "Riders", "", "Cost"), ("North", "10", "20", "99"), ("", "", "20", "99"))
+
+
+def test_html_cells_over_several_rows_keep_the_values_in_their_columns(tmp_path):
+    text = (
+        "<table><thead><tr><th rowspan=9>Line<th>Stop<th>Min</tr></thead><tbody>"
+        "<tr><td rowspan=2>Red<td>Alpha<td>5</tr><tr><td>Beta<td>9</tr>"
+        "<tr><td>Blue<td rowspan=9999999999>Alpha<td colspan=²>7</tr><tr><td>Grey<td>8</tr></table>"
+    )
+    (table,) = read_document(written(tmp_path / "a.html", text)).parts
+    assert table.rows == (
+        ("Line", "Stop", "Min"),
+        ("Red", "Alpha", "5"),
+        ("", "Beta", "9"),
+        ("Blue", "Alpha", "7"),
+        ("Grey", "", "8"),
+    )
+
+
 LOL = '<!DOCTYPE x [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>'
 
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from graphcontext.data.document import Document, UnreadableError
-from graphcontext.data.plain_documents import Builder, decoded
+from graphcontext.data.plain_documents import WIDEST, Builder, decoded, span
 
 _SKIPPED = frozenset(("script", "style", "noscript", "template", "svg", "nav", "head", "iframe", "object"))
 _BLOCKS = frozenset(
     ("p", "div", "li", "dt", "dd", "blockquote", "pre", "section", "article", "ul", "ol", "dl", "br", "hr", "main",
      "header", "footer", "aside", "figure", "figcaption", "body", "html", "caption", "form", "address")
 )  # fmt: skip
+_HIGHEST = 1000  # rows that a cell may span
 
 
 def read_html(path: Path) -> Document:
@@ -84,13 +85,21 @@ def _walk(root: Any, builder: Builder) -> None:
 def _html_rows(table: Any) -> tuple[list[list[str]], bool]:
     """Return the cells of a table, spanning ones in their first place, and whether another table is inside."""
     rows: list[list[str]] = []
+    open_: dict[int, int] = {}  # column → rows that a cell above still covers
+    group = None
     for tr in table.iter("tr"):
+        if tr.getparent() is not group:
+            group, open_ = tr.getparent(), {}
         row: list[str] = []
+        below: dict[int, int] = {}
         for cell in tr:
             if cell.tag in ("td", "th"):
-                span = str(cell.get("colspan") or "1")
-                row += [" ".join(_all_text(cell).split())]
-                row += [""] * (min(int(span), 50) - 1 if span.isdigit() else 0)
+                while len(row) in open_:
+                    row.append("")
+                columns = range(len(row), len(row) + span(cell.get("colspan"), WIDEST))
+                below |= dict.fromkeys(columns, span(cell.get("rowspan"), _HIGHEST) - 1)
+                row += [" ".join(_all_text(cell).split()), *[""] * (len(columns) - 1)]
+        open_ = {column: n for column, n in ({c: n - 1 for c, n in open_.items()} | below).items() if n > 0}
         rows.append(row)
     return [row for row in rows if row], next(table.iterdescendants("table"), None) is not None
 

@@ -11,6 +11,14 @@ from graphcontext.data.document import LARGEST_TEXT, Document, Part, UnreadableE
 _RULE = re.compile(r"^\s*\|?\s*:?-{1,}:?\s*(?:\|\s*:?-{1,}:?\s*)*\|?\s*$")
 _CAPTION = re.compile(r"^\W*(?:table|exhibit)\s+[A-Z]?[-.]?\d+[a-z]?\b", re.IGNORECASE)
 
+WIDEST = 64  # columns that a cell may span
+
+
+def span(value: str | None, most: int) -> int:
+    """Return a number of columns or rows as a file says it: from 1, at most ``most``."""
+    found = re.fullmatch(r"\s*([0-9]+)\s*", value or "")
+    return max(1, min(int(found[1][:9]), most)) if found else 1
+
 
 def decoded(path: Path) -> tuple[str, tuple[str, ...]]:
     """Return a file's text and, where it is not UTF-8, a note on what it was read as."""
