@@ -91,6 +91,31 @@ def test_links_are_not_followed_out_of_the_folder_nor_round_in_circles(mixed, tm
     assert len(listing.files) == 5
 
 
+def test_linked_folders_are_told(mixed, capsys):
+    (mixed / "loop").symlink_to(mixed)
+    folder(mixed).load()
+    assert f"{mixed}: linked folders, which are not followed: 1" in capsys.readouterr().err.splitlines()
+
+
+def test_a_folder_that_cannot_be_opened_is_told(mixed, monkeypatch):
+    real = os.scandir
+
+    def refuses(path: Any) -> Any:
+        if Path(path).name == "deeper":
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", refuses)
+    listing = list_files(mixed, [])
+    assert listing.faults == {"deep/deeper": "cannot be opened: Permission denied"} and len(listing.files) == 4
+
+
+def test_names_that_are_no_utf8_stay_apart(tmp_path):
+    for name in (b"\xff.txt", b"\xfe.txt"):
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_text("Words.")
+    assert list(list_files(tmp_path, []).files) == ["\\xfe.txt", "\\xff.txt"]
+
+
 def test_files_can_be_left_out_and_one_file_be_read(mixed):
     assert list(list_files(mixed, ["deep/*", "four.docx"]).files) == ["five.pdf", "one.md"]
     assert list(list_files(mixed / "one.md", []).files) == ["one.md"]

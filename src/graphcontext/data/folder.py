@@ -224,6 +224,8 @@ def _tell(path: Path, faults: dict[str, str], documents: dict[str, Document], li
     for name, document in documents.items():
         for note in document.notes:
             print(f"{name}: {note}", file=sys.stderr)
+    if n := listing.left_out.get("linked folders"):
+        print(f"{path}: linked folders, which are not followed: {n}", file=sys.stderr)
     other = {kind: n for kind, n in listing.left_out.items() if kind.startswith("of another kind")}
     if other:
         said = ", ".join(f"{n} {kind}" for kind, n in other.items())

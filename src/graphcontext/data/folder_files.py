@@ -45,7 +45,7 @@ def list_files(path: Path, exclude: Sequence[str]) -> Listing:
     """Return the documents of a folder, of all folders in it too, or the one file that ``path`` is.
 
     Hidden files and folders are passed over, as are files of other kinds; a link that leaves the folder is refused,
-    and linked folders are not followed.
+    linked folders are not followed, and a folder that cannot be opened is a fault.
 
     Args:
         path: the folder or file.
@@ -62,13 +62,20 @@ def list_files(path: Path, exclude: Sequence[str]) -> Listing:
     files: dict[str, Path] = {}
     faults: dict[str, str] = {}
     left: Counter[str] = Counter()
-    for folder, names, found in os.walk(path, followlinks=False):
+
+    def named(where: str | Path) -> str:
+        return os.fsencode(Path(where).relative_to(path).as_posix()).decode(errors="backslashreplace")
+
+    def refused(error: OSError) -> None:
+        faults[named(error.filename)] = f"cannot be opened: {error.strerror}"
+
+    for folder, names, found in os.walk(path, onerror=refused, followlinks=False):
         linked = [name for name in names if Path(folder, name).is_symlink()]
         left["linked folders"] += len(linked)
         names[:] = sorted(name for name in names if not name.startswith(".") and name not in linked)
         for file in sorted(found):
             where = Path(folder, file)
-            name = os.fsencode(where.relative_to(path).as_posix()).decode(errors="replace")
+            name = named(where)
             if file.startswith("."):
                 left["hidden"] += 1
             elif any(fnmatch.fnmatchcase(part, rule) for rule in exclude for part in (name, file)):
