@@ -47,6 +47,22 @@ def test_markdown(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("It opened in the year\n1998. It cost much.", ["It opened in the year 1998. It cost much."]),
+        ("1998. A year.", ["1998. A year."]),
+        ("Steps:\n1. Go\n2. Stop\n\n3) Rest", ["Steps: Go Stop", "Rest"]),
+        ("---\n\nA line.\n\n---\n\nThe rest.", ["A line.", "The rest."]),
+        ("See <https://a.org/x> or <bob@a.org>.", ["See https://a.org/x or bob@a.org."]),
+        ("If a <b and c> d, List<String>.", ["If a <b and c> d, List<String>."]),
+        ('A <b>word</b>,<br/> <a href="x">link</a> <details open>', ["A word , link"]),
+    ],
+)
+def test_markdown_keeps_what_only_looks_like_a_mark(tmp_path, text, found):
+    assert [part.text for part in read_document(written(tmp_path / "a.md", text)).parts] == found
+
+
 def test_html_drops_scripts_and_reads_no_entity_of_its_own(tmp_path):
     secret = written(tmp_path / "secret.txt", "SECRET")
     text = (

@@ -11,6 +11,18 @@ from graphcontext.data.document import LARGEST_TEXT, Document, Part, UnreadableE
 _RULE = re.compile(r"^\s*\|?\s*:?-{1,}:?\s*(?:\|\s*:?-{1,}:?\s*)*\|?\s*$")
 _CAPTION = re.compile(r"^\W*(?:table|exhibit)\s+[A-Z]?[-.]?\d+[a-z]?\b", re.IGNORECASE)
 
+_ORDERED = re.compile(r"\s*(\d{1,9})[.)]\s+")
+_BREAK = re.compile(r"\s{0,3}([-*_])(?:\s*\1){2,}\s*$")
+_TAG = re.compile(
+    r"</?(?:a|abbr|acronym|address|article|aside|audio|b|big|blockquote|body|br|button|caption|center|cite|code|col|"
+    r"colgroup|dd|del|details|dfn|div|dl|dt|em|figcaption|figure|font|footer|form|h[1-6]|head|header|hr|html|i|iframe|"
+    r"img|input|ins|kbd|label|li|link|main|mark|meta|nav|object|ol|p|picture|pre|q|s|samp|section|small|source|span|"
+    r"strike|strong|sub|summary|sup|svg|table|tbody|td|tfoot|th|thead|title|tr|tt|u|ul|var|video|wbr)"
+    r"(?:\s+(?:[\w:-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)|open|hidden|checked|disabled|controls|reversed|nowrap))*"
+    r"\s*/?>",
+    re.IGNORECASE,
+)
+_AUTOLINK = re.compile(r"<([a-zA-Z][a-zA-Z0-9+.-]+:[^\s<>]*|[^\s<>@]+@[^\s<>@]+)>")
 WIDEST = 64  # columns that a cell may span
 
 
@@ -45,11 +57,12 @@ def read_text(path: Path) -> Document:
 def read_markdown(path: Path) -> Document:
     """Return paragraphs, headings and pipe tables of Markdown; its first heading is the title; comments are dropped."""
     text, notes = decoded(path)
-    text = re.sub(r"\A---\n.*?\n---\n", "", text.replace("\r\n", "\n"), flags=re.DOTALL)
+    text = re.sub(r"\A---\n(?=[\w.-]+[ \t]*:).*?\n---\n", "", text.replace("\r\n", "\n"), flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->|<script\b.*?</script\s*>|<style\b.*?</style\s*>", "", text, flags=re.DOTALL | re.I)
     builder = Builder(path.stem)
     lines = text.split("\n")
     at, fence = 0, ""
+    in_list, last = False, 0  # whether the open paragraph is of a numbered list, and the highest number of one
     while at < len(lines):
         line = lines[at]
         mark = re.match(r"^\s{0,3}(```+|~~~+)", line)
@@ -59,6 +72,9 @@ def read_markdown(path: Path) -> Document:
             builder.add(line)
         elif heading := re.match(r"^\s{0,3}(#{1,6})\s+(.*?)\s*#*\s*$", line):
             builder.heading(_plain(heading[2]), len(heading[1]))
+            in_list, last = False, 0
+        elif _BREAK.match(line):
+            builder.end()
         elif at + 1 < len(lines) and line.strip() and re.match(r"^\s{0,3}(?:=+|-{3,})\s*$", lines[at + 1]):
             builder.heading(_plain(line), 1 if "=" in lines[at + 1] else 2)
             at += 1
@@ -70,8 +86,13 @@ def read_markdown(path: Path) -> Document:
             at = end - 1
         elif not line.strip():
             builder.end()
+            in_list = False
         else:
-            builder.add(_plain(re.sub(r"^\s*(?:[-*+>]|\d+[.)])\s+", "", line)))
+            number = _ORDERED.match(line)
+            if number and (int(number[1]) == 1 or (int(number[1]) <= last + 1 and (in_list or not builder.is_open))):
+                in_list, last = True, max(last, int(number[1]))
+                line = line[number.end() :]
+            builder.add(_plain(re.sub(r"^\s*[-*+>]\s+", "", line)))
         at += 1
     return builder.document(notes)
 
@@ -84,7 +105,7 @@ def _cells(line: str) -> list[str]:
 def _plain(text: str) -> str:
     """Return a line of Markdown without its marks: links as their text, no emphasis, no tags."""
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    text = re.sub(r"</?[a-zA-Z][^>]*>", " ", text)
+    text = _TAG.sub(" ", _AUTOLINK.sub(r"\1", text))
     text = re.sub(r"(\*\*|__|`+)(.+?)\1", r"\2", text)
     return re.sub(r"(?<!\w)([*_])(?!\s)(.+?)(?<!\s)\1(?!\w)", r"\2", text).strip()
 
@@ -101,6 +122,11 @@ class Builder:
     @property
     def _under(self) -> str:
         return " > ".join(text for level, text in sorted(self._headings.items()) if text != self.title)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a paragraph has begun."""
+        return bool(self._lines)
 
     def add(self, line: str) -> None:
         if line.strip():
