@@ -106,6 +106,33 @@ def test_text_that_is_not_utf8_is_read_and_noted(tmp_path):
     assert read_document(written(tmp_path / "b.txt", "Café", "utf-16")).parts[0].text == "Café"
 
 
+@pytest.mark.parametrize(
+    ("head", "text", "encoding"),
+    [
+        ('<meta charset="windows-1251">', "Привет, мир.", "cp1251"),
+        ('<meta http-equiv=Content-Type content="text/html; charset=Shift_JIS">', "日本語です。①", "cp932"),
+        ("<meta charset=iso-8859-2>", "Łódź żółć.", "iso-8859-2"),
+        ("<meta charset=iso-8859-1>", "“naïve” €", "cp1252"),
+        ("<?xml version='1.0' encoding='koi8-r'?>", "Привет.", "koi8-r"),
+        ("<meta charset='iso-8859-2'>", "Łódź in UTF-8", "utf-8"),
+    ],
+)
+def test_html_is_read_in_the_encoding_that_it_declares(tmp_path, head, text, encoding):
+    document = read_document(written(tmp_path / "a.html", f"{head}<p>{text}</p>", encoding))
+    assert [part.text for part in document.parts] == [text] and not document.notes
+
+
+@pytest.mark.parametrize("name", ["klingon", "punycode", "base64", "utf-16", "idna"])
+def test_html_of_an_encoding_that_is_unknown_is_noted(tmp_path, name):
+    document = read_document(written(tmp_path / "a.html", f"<meta charset={name}><p>Café</p>", "latin-1"))
+    assert document.parts[0].text == "Café" and "Windows-1252" in document.notes[0]
+
+
+def test_html_with_bytes_that_its_encoding_has_not_is_noted(tmp_path):
+    (tmp_path / "a.html").write_bytes(b"<meta charset=shift_jis><p>\x93\xfa \x81</p>")
+    assert read_document(tmp_path / "a.html").notes == ("holds bytes that are no cp932",)
+
+
 def test_docx(tmp_path):
     cells = "".join(f"<w:tc>{paragraph(text)}</w:tc>" for text in ("a", "b"))
     body = paragraph("Isles", "Title") + paragraph("Some text.") + paragraph("Winds", "Heading2")

@@ -21,7 +21,7 @@ def read_html(path: Path) -> Document:
     """Return headings, paragraphs and tables of HTML; scripts are dropped, entities of a file's own are never read."""
     from lxml import etree
 
-    text, notes = decoded(path)
+    text, notes = decoded(path, may_declare=True)
     text = re.sub(r"<!DOCTYPE[^\[>]*\[.*?\]\s*>", "", text, flags=re.DOTALL | re.IGNORECASE)
     parser = etree.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=True, encoding="utf-8")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +24,12 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _AUTOLINK = re.compile(r"<([a-zA-Z][a-zA-Z0-9+.-]+:[^\s<>]*|[^\s<>@]+@[^\s<>@]+)>")
+_DECLARED = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_NATIONAL = re.compile(r"ascii|big5|cp\d|euc_|gb|hz|iso|koi8|mac|shift_jis|tis")  # no transformation such as punycode
+_WIDER = {
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874",
+    "shift_jis": "cp932", "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949", "big5": "big5hkscs",
+}  # fmt: skip
 WIDEST = 64  # columns that a cell may span
 
 
@@ -32,8 +39,11 @@ def span(value: str | None, most: int) -> int:
     return max(1, min(int(found[1][:9]), most)) if found else 1
 
 
-def decoded(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return a file's text and, where it is not UTF-8, a note on what it was read as."""
+def decoded(path: Path, may_declare: bool = False) -> tuple[str, tuple[str, ...]]:
+    """Return a file's text and a note where its encoding is a guess or does not fit.
+
+    It is UTF-8 or UTF-16; else, if it ``may_declare`` one, what its first 1,024 bytes say; else Windows-1252.
+    """
     if path.stat().st_size > LARGEST_TEXT:
         raise UnreadableError(f"is larger than {LARGEST_TEXT // 2**20} MiB of text; split it")
     data = path.read_bytes()
@@ -44,7 +54,21 @@ def decoded(path: Path) -> tuple[str, tuple[str, ...]]:
     try:
         return data.decode("utf-8-sig"), ()
     except UnicodeDecodeError:
+        declared = _DECLARED.search(data[:1024]) if may_declare else None
+        encoding = _declared(declared[1].decode()) if declared else ""
+        if encoding:
+            text = data.decode(encoding, errors="replace")
+            return text, (f"holds bytes that are no {encoding}",) if "\ufffd" in text else ()
         return data.decode("cp1252", errors="replace"), ("is no UTF-8; read as Windows-1252",)
+
+
+def _declared(name: str) -> str:
+    """Return the encoding of text that is meant by a name, in the wider form that browsers read; empty if unknown."""
+    try:
+        known = codecs.lookup(name.lower().removeprefix("x-")).name
+    except LookupError:
+        return ""
+    return _WIDER.get(known, known) if _NATIONAL.match(known) else ""
 
 
 def read_text(path: Path) -> Document:
