@@ -16,6 +16,8 @@ from graphcontext.data import folder_files
 from graphcontext.data.folder import Folder
 from graphcontext.data.folder_files import list_files, read_all
 from graphcontext.errors import InputError
+from graphcontext.graph.entity_links import EntityLinks
+from graphcontext.graph.linker_titles import TitlesLinker
 from graphcontext.pipeline import Pipeline
 from graphcontext.store import Store, Workspace
 
@@ -63,6 +65,15 @@ def test_all_files_are_one_corpus_with_file_and_page(mixed):
     assert {p.source.license for p in corpus.passages} == {"CC0"} and corpus.passages[2].source.link == "five.pdf"
     assert loaded.questions == () and loaded.card["read"]["files"] == 5
     assert loaded.card["files_left_out"] == {"of another kind (.xyz)": 1}
+
+
+def test_files_of_one_title_are_told_apart_and_no_title_joins_them(mixed):
+    (corpus,) = folder(mixed).load().corpora.values()
+    titles = {p.source.document: p.title for p in corpus.passages}
+    assert (titles["one.md"], titles["deep/two.md"]) == ("Isles (one.md)", "Isles (deep/two.md)")
+    assert titles["five.pdf"] == "Ports"
+    graph = EntityLinks(TitlesLinker()).build(corpus)
+    assert corpus.passages[8].source.document == "one.md" and graph.indptr[8] == graph.indptr[9]  # no edge
 
 
 def test_what_cannot_be_read_is_one_line_each_and_the_rest_goes_on(mixed, capsys):

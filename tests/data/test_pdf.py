@@ -69,6 +69,22 @@ def test_the_title_is_the_largest_text_or_the_file_s_name(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "title",
+    [
+        "(anonymous)",
+        "(unspecified)",
+        "Untitled",
+        "PowerPoint Presentation",
+        "Document1",
+        "Slide 1",
+        "Microsoft Word - x",
+    ],
+)
+def test_a_title_that_a_program_put_in_is_none(tmp_path, title):
+    assert read_pdf(pdf(tmp_path / "ships.pdf", [["Words. " * 9]], title)).title == "ships"
+
+
+@pytest.mark.parametrize(
     ("make", "reason"),
     [
         (lambda p: scan(p), "no text: a scan"),

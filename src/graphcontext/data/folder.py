@@ -37,10 +37,11 @@ class Folder:
     """Read all documents of a folder into one corpus: texts, and of PDFs pages and tables (KGP §2, PDFTriage's PDFs).
 
     A passage of text is some sentences of one page under one heading, matched on itself and shown as
-    "Title > Heading: text". A ``page`` is a node that is never matched and shown as its whole text; a ``table`` is
-    its caption and its Markdown. Every passage names its file and page. A file that cannot be read (a scan without
-    text, one that is locked, empty, damaged) is named on stderr and on the card, and the rest goes on. What was read
-    of a file is kept in the store by its content, so that a stopped reading goes on where it stopped.
+    "Title > Heading: text"; where files share a title, each one's name follows it. A ``page`` is a node that is never
+    matched and shown as its whole text; a ``table`` is its caption and its Markdown. Every passage names its file and
+    page. A file that cannot be read (a scan without text, one that is locked, empty, damaged) is named on stderr and
+    on the card, and the rest goes on. What was read of a file is kept in the store by its content, so that a stopped
+    reading goes on where it stopped.
 
     A table's Markdown that is longer than ``table_characters`` is cut between rows into several nodes, each with
     caption and header; of those, packing takes what fits the context and counts the others as cut.
@@ -149,6 +150,7 @@ class Folder:
         if not documents:
             name, reason = next(iter(faults.items()))
             raise InputError(f"{path}: none of {len(faults)} files can be read; {name} {reason}")
+        documents = _titled_apart(documents)
         found = [p for name, document in documents.items() for p in passages(document, name, self.cutting)]
         corpus = Corpus.of(found)
         counts: Counter[str] = Counter()
@@ -204,6 +206,19 @@ def _files(
         held = ", ".join(f"{n} {kind}" for kind, n in listing.left_out.items()) or "it is empty"
         raise InputError(f"{found} holds no document ({held}); read are {', '.join(READERS)}")
     return found, listing, asked
+
+
+def _titled_apart(documents: dict[str, Document]) -> dict[str, Document]:
+    """Return documents with their files' names after titles that several have: a title that graphs join is of one."""
+
+    def plain(title: str) -> str:
+        return " ".join(title.casefold().split())
+
+    titles = Counter(plain(document.title) for document in documents.values())
+    return {
+        name: replace(document, title=f"{document.title} ({name})") if titles[plain(document.title)] > 1 else document
+        for name, document in documents.items()
+    }
 
 
 def _own(path: Path, asked: Path) -> Files:

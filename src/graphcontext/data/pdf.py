@@ -17,7 +17,12 @@ from graphcontext.data.pdf_tables import Table, find_tables
 MARGIN = 0.09  # of a page's height, at its top and bottom, where running heads and page numbers stand
 LARGE = 1.12  # times the page's usual size from which a short line is a heading
 _MARK = "\x00"  # stands in the place of a table while the page is put into reading order
-_POOR_TITLE = re.compile(r"\.(?:docx?|indd|qxd|pptx?|xlsx?|pdf|tex|dvi|ps)\b|microsoft|^untitled|^\W*$", re.IGNORECASE)
+_POOR_TITLE = re.compile(  # of programs that write PDFs, or of files
+    r"\.(?:docx?|indd|qxd|pptx?|xlsx?|pdf|tex|dvi|ps)\b|microsoft|^\W*untitled|^\W*$|"
+    r"^\W*(?:anonymous|unspecified|unknown|no title|title|powerpoint presentation|"
+    r"(?:presentation|document|slide|slides|book|folie|dokument|präsentation)\s*\d*)\W*$",
+    re.IGNORECASE,
+)
 _PAGE_NUMBER = re.compile(
     r"^[-–—\s]*(?:page\s*)?(?:\d{1,4}|[ivxlc]{1,7}|[A-Z]-\d{1,3})(?:\s*(?:of|/)\s*\d+)?[-–—\s]*$", re.I
 )
