@@ -136,6 +136,43 @@ def test_pieces_of_a_line_and_of_a_rule():
     assert merged([Rule(10, 0, 20), Rule(11, 21, 40), Rule(10, 60, 70)]) == (Rule(10, 0, 40), Rule(10, 60, 70))
 
 
+@pytest.mark.parametrize("angle", [0, 90, 180, 270])
+def test_a_turned_page_is_read_upright(tmp_path, angle):
+    from reportlab.pdfgen.canvas import Canvas
+
+    canvas = Canvas(str(tmp_path / "a.pdf"), pagesize=(600, 600), invariant=1)
+    canvas.translate(300, 300)
+    canvas.rotate(angle)
+    canvas.translate(-300, -300)
+    for row, cells in enumerate(ROWS):
+        for column, cell in enumerate(cells):
+            canvas.drawString(105 + 90 * column, 505 - 20 * row, cell)
+    canvas.grid([100, 190, 280, 370], [520, 500, 480, 460, 440])
+    canvas.drawString(100, 300, "Words of the page, some more than one.")
+    canvas.save()
+    document = read_pdf(tmp_path / "a.pdf")
+    assert [part.rows or part.text for part in document.parts] == [
+        tuple(map(tuple, ROWS)),
+        "Words of the page, some more than one.",
+    ]
+    assert not document.notes
+
+
+@pytest.mark.parametrize("angle", [45, 90, 180])
+def test_text_of_another_direction_is_left_out_and_told(tmp_path, angle):
+    from reportlab.pdfgen.canvas import Canvas
+
+    canvas = Canvas(str(tmp_path / "a.pdf"), invariant=1)
+    canvas.drawString(60, 700, "Upright words of the page.")
+    canvas.translate(300, 300)
+    canvas.rotate(angle)
+    canvas.drawString(0, 0, "Stamped across")
+    canvas.save()
+    document = read_pdf(tmp_path / "a.pdf")
+    assert [part.text for part in document.parts] == ["Upright words of the page."]
+    assert document.notes == ("pages with text of another direction, which is left out: 1",)
+
+
 def side_by_side(path: Path) -> Path:
     """Write a page with two tables beside each other."""
     from reportlab.platypus import Table, TableStyle

@@ -63,6 +63,8 @@ def read_pdf(path: Path) -> Document:
     blank = [n for n, page in enumerate(pages, 1) if not page.words and n not in broken]
     notes = [f"pages without text: {_listed(blank)}"] if blank else []
     notes += [f"pages that are damaged: {_listed(broken)}"] if broken else []
+    cut = [n for n, page in enumerate(pages, 1) if page.is_cut]
+    notes += [f"pages with text of another direction, which is left out: {_listed(cut)}"] if cut else []
     notes += [f"pages of which a table is lost: {_listed(lost)}"] if lost else []
     return Document(" ".join(title.split()), tuple(parts), tuple(texts), tuple(notes))
 

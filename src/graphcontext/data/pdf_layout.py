@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,18 +46,28 @@ class Rule:
 
 @dataclass(frozen=True)
 class Layout:
-    """What the finder of tables and the reader of text look at."""
+    """What the finder of tables and the reader of text look at; ``is_cut`` if text of another direction is left out."""
 
     words: tuple[Box, ...]
     horizontal: tuple[Rule, ...]
     vertical: tuple[Rule, ...]
     width: float
     height: float
+    is_cut: bool = False
 
 
 def layout(page: Any) -> Layout:
-    """Return the words and ruling lines of a pdfplumber page; leader dots are no words."""
-    found = page.extract_words(extra_attrs=["size", "fontname"], use_text_flow=False, keep_blank_chars=False)
+    """Return the words and ruling lines of a pdfplumber page, turned so that most of its text is upright.
+
+    Leader dots are no words, and text of another direction is left out.
+    """
+    from pdfplumber.utils import extract_words
+
+    turns = [_turn(char) for char in page.chars]
+    counts = Counter(n for n, char in zip(turns, page.chars) if char["text"].strip())
+    turn = max(range(4), key=lambda n: (counts[n], -n))
+    chars = [_turned(char, turn, page) for n, char in zip(turns, page.chars) if n == turn]
+    found = extract_words(chars, extra_attrs=["size", "fontname"], use_text_flow=False, keep_blank_chars=False)
     words: list[Box] = []
     for word, dots in _without_leaders(found):
         text = _LEADERS.sub("", word["text"])
@@ -64,8 +76,28 @@ def layout(page: Any) -> Layout:
             x1 = word["x0"] + len(text) / len(word["text"]) * (word["x1"] - word["x0"])
             bold = "bold" in word["fontname"].lower() or "black" in word["fontname"].lower()
             words.append(Box(text, word["x0"], word["top"], x1, word["bottom"], word["size"], bold))
-    horizontal, vertical = _rules(page)
-    return Layout(tuple(words), horizontal, vertical, float(page.width), float(page.height))
+    horizontal, vertical = _rules([_turned(shape, turn, page) for shape in (*page.lines, *page.rects)])
+    width, height = (page.height, page.width) if turn % 2 else (page.width, page.height)
+    return Layout(tuple(words), horizontal, vertical, float(width), float(height), counts.total() > counts[turn])
+
+
+def _turn(char: dict[str, Any]) -> int | None:
+    """Return by how many right angles, counter-clockwise, a character is turned; None for any other angle."""
+    turn = math.atan2(char["matrix"][1], char["matrix"][0]) / (math.pi / 2)
+    return round(turn) % 4 if abs(turn - round(turn)) < 0.05 else None
+
+
+def _turned(shape: dict[str, Any], turn: int, page: Any) -> dict[str, Any]:
+    """Return a character or line as it stands after the page is turned clockwise by so many right angles."""
+    if not turn:
+        return shape
+    x0, top, x1, bottom = (float(shape[key]) for key in ("x0", "top", "x1", "bottom"))
+    width, height = float(page.width), float(page.height)
+    for _ in range(turn):
+        x0, top, x1, bottom = height - bottom, x0, height - top, x1
+        width, height = height, width
+    place = {"x0": x0, "top": top, "doctop": top, "x1": x1, "bottom": bottom, "upright": True}
+    return shape | place | ({"size": bottom - top} if "size" in shape else {})
 
 
 def _without_leaders(found: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], bool]]:
@@ -80,11 +112,11 @@ def _without_leaders(found: list[dict[str, Any]]) -> Iterator[tuple[dict[str, An
             yield word, False
 
 
-def _rules(page: Any) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
+def _rules(shapes: Iterable[dict[str, Any]]) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
     """Return horizontal and vertical ruling lines: lines, thin rectangles, and the edges of others."""
     horizontal: list[Rule] = []
     vertical: list[Rule] = []
-    for shape in (*page.lines, *page.rects):
+    for shape in shapes:
         x0, x1, top, bottom = shape["x0"], shape["x1"], shape["top"], shape["bottom"]
         if bottom - top <= THIN and x1 - x0 > THIN:
             horizontal.append(Rule((top + bottom) / 2, x0, x1))
