@@ -272,7 +272,7 @@ def test_several_data_sets_are_columns_and_footnotes_say_which(tmp_path: Path, m
     }
     notes = done.result.footnotes
     assert "n=3" in notes and "dataset: cqa_sample stands in for Unix" in notes
-    assert "fall-back to cosine: 2 of 3 questions (67%): fallen on Sample, fallen on Site" in notes
+    assert "fall-back to cosine: 2 of 3 questions (67%): fallen on Sample; fallen on Site" in notes
 
 
 # -- the budget ----------------------------------------------------------------------------------
