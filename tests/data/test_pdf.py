@@ -49,6 +49,23 @@ def test_a_cell_of_several_lines_is_one_cell(tmp_path):
     assert tables(file)[0][2][1] == ["Pie", "fish under a crust"]
 
 
+@pytest.mark.parametrize("align", ["TOP", "MIDDLE", "BOTTOM"])
+@pytest.mark.parametrize("n_rows", [2, 3])
+def test_a_row_of_a_small_gridded_table_is_one_row(tmp_path, align, n_rows):
+    rows = [["Kind", "What it is", "Level"], ["Pie", "fish that lies\nunder a crust", "soft"]]
+    rows += [["Stew", "lentils and\nsome salt\nand oil", "hard"]] * (n_rows - 2)
+    file = pdf(tmp_path / "a.pdf", [[("Table 1: Food", rows, [*GRID, ("VALIGN", (0, 0), (-1, -1), align)])]])
+    assert tables(file)[0][2] == [[cell.replace("\n", " ") for cell in row] for row in rows]
+
+
+def test_rows_of_a_box_with_a_line_below_its_header_stay_apart(tmp_path):
+    style = [("BOX", (0, 0), (-1, -1), 0.5, "black"), ("INNERGRID", (0, 0), (-1, 0), 0.5, "black")]
+    style += [("LINEBELOW", (0, 0), (-1, 0), 0.5, "black"), ("LINEAFTER", (0, 0), (-1, -1), 0.5, "black")]
+    for rows in (WORDS, [*WORDS[:2], ["", "or Brim", ""], *WORDS[2:]]):
+        (found,) = tables(pdf(tmp_path / "a.pdf", [[("Table 1: Dishes", rows, style)]]))
+        assert [row[0] for row in found[2]] == ["Dish", "Pie", "Stew", "Cake"]
+
+
 def test_a_page_is_read_in_order_with_its_table_in_place(tmp_path):
     parts = ["# Harbours", "The first paragraph ends here.", ("Table 1: Ports", ROWS, GRID), "# Boats", "The second."]
     document = read_pdf(pdf(tmp_path / "a.pdf", [parts, ["On the next page."]], title="Of ships"))

@@ -108,8 +108,8 @@ def _cells(region: Region, words: Sequence[Box], page: Layout) -> list[list[str]
     bands = bands_of(region, words, page)
     cut = [pieces_of(band, page) for band in bands]
     strips = [region.x0, *verticals(region, page, 0.5), region.x1]
-    ruled = len(strips) > 2 and len(bands) >= _MANY_BANDS
     whole = _Grid(tuple(itertools.pairwise(strips)))
+    ruled = len(strips) > 2 and (len(bands) >= _MANY_BANDS or _is_gridded(region, whole, cut, page))
     first = min(word.x0 for word in words)
     modes = [_mode(pieces, first, ruled, n == 0 and len(bands) > 1) for n, pieces in enumerate(cut)]
     body = [line for pieces, mode in zip(cut, modes) if mode != "merge" for line in pieces]
@@ -120,6 +120,33 @@ def _cells(region: Region, words: Sequence[Box], page: Layout) -> list[list[str]
     rows = [row for row in rows if any(row)]
     kept = [n for n in range(len(grid.columns)) if any(row[n] for row in rows)]
     return [[row[n] for n in kept] for row in rows]
+
+
+def _is_gridded(region: Region, whole: _Grid, cut: list[list[list[Box]]], page: Layout) -> bool:
+    """Tell whether ruling lines stand on all sides of all cells, and each band below the first looks like one row."""
+    height, width = region.bottom - region.top, region.x1 - region.x0
+    sides = [r for r in page.vertical if min(r.end, region.bottom) - max(r.start, region.top) >= 0.9 * height]
+    edges = [r.at for r in page.horizontal if min(r.end, region.x1) - max(r.start, region.x0) >= 0.9 * width]
+    left = [side for side in sides if abs(side.at - region.x0) <= TOUCH]
+    walls = {at for strip in whole.columns for at in strip}
+    body = [line for pieces in cut for line in pieces]
+    return (
+        len(cut) > 1
+        and all(any(abs(at - side.at) <= TOUCH for side in sides) for at in walls)
+        and all(any(abs(at - edge) <= TOUCH for edge in edges) for side in left for at in (side.start, side.end))
+        and all(_parts(strip, body) == [strip] for strip in whole.columns)
+        and all(_is_one_row(band, whole) for band in cut[1:])
+    )
+
+
+def _is_one_row(band: list[list[Box]], grid: _Grid) -> bool:
+    """Tell whether few lines of a band fill all columns, and no column has a gap that a line would fit in."""
+    held = [{grid.place(piece): piece for piece in line} for line in band]
+    for column in range(len(grid.columns)):
+        found = [line[column] for line in held if column in line]
+        if any(lower.top - upper.bottom > 0.8 * lower.size for upper, lower in itertools.pairwise(found)):
+            return False
+    return len(band) == 1 or sum(len(line) == len(grid.columns) for line in held) < max(2, len(band) / 2)
 
 
 def _mode(band: list[list[Box]], first: float, ruled: bool, is_header: bool) -> str:
