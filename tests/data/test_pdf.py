@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from document_files import GRID, LINES, pdf, scan
 
 from graphcontext.data import pdf as pdf_module
+from graphcontext.data import pdf_layout
 from graphcontext.data.document import UnreadableError
 from graphcontext.data.location import data_root
 from graphcontext.data.pdf import _hyphenated, read_pdf, read_tables
-from graphcontext.data.pdf_layout import Box, Rule, blocks, merged, segments
+from graphcontext.data.pdf_layout import Box, Layout, Rule, blocks, merged, segments
+from graphcontext.data.pdf_regions import Region, _crossing
 
 ROWS = [["Port", "Ships", "Tons"], ["Alda", "12", "340"], ["Brim", "7", "95"], ["Corve", "31", "1,204"]]
 WORDS = [["Dish", "From", "Made of"], ["Pie", "Alda", "fish"], ["Stew", "Brim", "lentils"], ["Cake", "Corve", "oats"]]
@@ -188,6 +192,51 @@ def test_text_of_another_direction_is_left_out_and_told(tmp_path, angle):
     document = read_pdf(tmp_path / "a.pdf")
     assert [part.text for part in document.parts] == ["Upright words of the page."]
     assert document.notes == ("pages with text of another direction, which is left out: 1",)
+
+
+def test_on_a_page_of_too_many_lines_no_ruled_table_is_looked_for_and_it_is_told(tmp_path, monkeypatch):
+    file = pdf(tmp_path / "a.pdf", [[("", WORDS, GRID)]])  # 5 horizontal and 4 vertical lines
+    monkeypatch.setattr(pdf_layout, "MOST_RULES", 8)
+    document = read_pdf(file)
+    assert document.notes == ("pages with too many lines to look for ruled tables: 1",)
+    assert not any(part.rows for part in document.parts) and "lentils" in document.pages[0]
+    monkeypatch.setattr(pdf_layout, "MOST_RULES", 9)
+    assert read_pdf(file).parts[0].rows == tuple(map(tuple, WORDS))
+
+
+def test_lines_that_cross_are_one_region_and_a_vertical_line_alone_is_none():
+    page = Layout((), (Rule(10, 0, 50), Rule(40, 0, 50), Rule(90, 0, 50)), (Rule(20, 10, 40), Rule(70, 0, 99)), 99, 99)
+    assert sorted(_crossing(page), key=lambda r: r.top) == [Region(0, 10, 50, 40), Region(0, 90, 50, 90)]
+
+
+class Counted(float):
+    """A number that counts how often it is compared."""
+
+    n = 0
+
+    def _count(self, other: float, compare: Any) -> bool:
+        Counted.n += 1
+        return compare(float(self), other)
+
+    def __lt__(self, other: float) -> bool:
+        return self._count(other, operator.lt)
+
+    def __gt__(self, other: float) -> bool:
+        return self._count(other, operator.gt)
+
+    def __le__(self, other: float) -> bool:
+        return self._count(other, operator.le)
+
+    def __ge__(self, other: float) -> bool:
+        return self._count(other, operator.ge)
+
+
+def test_lines_are_compared_with_those_near_them_only():
+    horizontal = tuple(Rule(5 * n, 20 * n, 20 * n + 9) for n in range(300))
+    vertical = tuple(Rule(Counted(20 * n + 5), 5 * n - 5, 5 * n + 5) for n in range(300))
+    Counted.n = 0
+    assert len(_crossing(Layout((), horizontal, vertical, 6000, 1500))) == 300
+    assert Counted.n < 20_000  # of 90,000 pairs
 
 
 def side_by_side(path: Path) -> Path:

@@ -65,6 +65,8 @@ def read_pdf(path: Path) -> Document:
     notes += [f"pages that are damaged: {_listed(broken)}"] if broken else []
     cut = [n for n, page in enumerate(pages, 1) if page.is_cut]
     notes += [f"pages with text of another direction, which is left out: {_listed(cut)}"] if cut else []
+    drawn = [n for n, page in enumerate(pages, 1) if page.is_drawing]
+    notes += [f"pages with too many lines to look for ruled tables: {_listed(drawn)}"] if drawn else []
     notes += [f"pages of which a table is lost: {_listed(lost)}"] if lost else []
     return Document(" ".join(title.split()), tuple(parts), tuple(texts), tuple(notes))
 

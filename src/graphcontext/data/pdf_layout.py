@@ -12,6 +12,7 @@ from typing import Any
 
 JOIN = 0.6  # blank, in font sizes, beyond which two words of a line are two segments (cells)
 TOUCH = 3.0  # points between ruling lines that are one
+MOST_RULES = 10_000  # on a page, from which they are a drawing and no tables
 THIN = 3.0  # points: a rectangle thinner than this is a ruling line
 _LEADERS = re.compile(r"[.·…_]{3,}$")
 _PRIVATE = re.compile("[\ue000-\uf8ff\x00]")  # bullets of symbol fonts, which no other font shows
@@ -46,7 +47,10 @@ class Rule:
 
 @dataclass(frozen=True)
 class Layout:
-    """What the finder of tables and the reader of text look at; ``is_cut`` if text of another direction is left out."""
+    """What the finder of tables and the reader of text look at.
+
+    Text of another direction is left out if ``is_cut``, and ruling lines if ``is_drawing``: they are too many.
+    """
 
     words: tuple[Box, ...]
     horizontal: tuple[Rule, ...]
@@ -54,6 +58,7 @@ class Layout:
     width: float
     height: float
     is_cut: bool = False
+    is_drawing: bool = False
 
 
 def layout(page: Any) -> Layout:
@@ -78,7 +83,11 @@ def layout(page: Any) -> Layout:
             words.append(Box(text, word["x0"], word["top"], x1, word["bottom"], word["size"], bold))
     horizontal, vertical = _rules([_turned(shape, turn, page) for shape in (*page.lines, *page.rects)])
     width, height = (page.height, page.width) if turn % 2 else (page.width, page.height)
-    return Layout(tuple(words), horizontal, vertical, float(width), float(height), counts.total() > counts[turn])
+    is_drawing = len(horizontal) + len(vertical) > MOST_RULES
+    if is_drawing:
+        horizontal, vertical = (), ()
+    is_cut = counts.total() > counts[turn]
+    return Layout(tuple(words), horizontal, vertical, float(width), float(height), is_cut, is_drawing)
 
 
 def _turn(char: dict[str, Any]) -> int | None:

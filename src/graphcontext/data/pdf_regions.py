@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 import re
 import statistics
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from graphcontext.data.pdf_layout import TOUCH, Box, Layout, joined, lines, segments
 
@@ -31,10 +34,17 @@ class Region:
 def ruled_regions(page: Layout) -> list[Region]:
     """Return regions of crossing lines, joined with horizontal lines of their extent where columns stand between."""
     parts = sorted(_crossing(page), key=lambda r: (r.top, r.x0))
+    x = np.array([(word.x0 + word.x1) / 2 for word in page.words])
+    y = np.array([word.middle for word in page.words])
+
+    def held(r: Region) -> list[Box]:
+        inside = (r.x0 - TOUCH <= x) & (x <= r.x1 + TOUCH) & (r.top <= y) & (y <= r.bottom)
+        return [page.words[n] for n in np.flatnonzero(inside)]
+
     regions: list[Region] = []
     for part in parts:
         for n, above in enumerate(regions):
-            if _same_extent(above, part) and part.top >= above.top and _is_columnar(above, part, page):
+            if _same_extent(above, part) and part.top >= above.top and _is_columnar(above, part, held):
                 regions[n] = _union(above, part)
                 break
         else:
@@ -72,7 +82,8 @@ def _crossing(page: Layout) -> list[Region]:
     """Return the extent of each set of ruling lines that touch; one that touches none is a set of its own."""
     boxes = [(r.start, r.at, r.end, r.at) for r in page.horizontal]
     n_horizontal = len(boxes)
-    boxes += [(r.at, r.start, r.at, r.end) for r in page.vertical]
+    boxes += [(r.at, r.start, r.at, r.end) for r in sorted(page.vertical, key=lambda r: r.at)]
+    at = [box[0] for box in boxes[n_horizontal:]]
     parent = list(range(len(boxes)))
 
     def root(i: int) -> int:
@@ -83,17 +94,19 @@ def _crossing(page: Layout) -> list[Region]:
 
     for h in range(n_horizontal):
         x0, y, x1, _ = boxes[h]
-        for v in range(n_horizontal, len(boxes)):
-            x, top, _, bottom = boxes[v]
-            if x0 - TOUCH <= x <= x1 + TOUCH and top - TOUCH <= y <= bottom + TOUCH:
-                parent[root(v)] = root(h)
+        whole = root(h)
+        for v in range(n_horizontal + bisect_left(at, x0 - TOUCH), n_horizontal + bisect_right(at, x1 + TOUCH)):
+            _, top, _, bottom = boxes[v]
+            if parent[v] != whole and top - TOUCH <= y <= bottom + TOUCH:
+                parent[whole] = root(v)
+                whole = root(v)
     sets: dict[int, list[tuple[float, float, float, float]]] = {}
     for i, box in enumerate(boxes):
-        if i < n_horizontal or root(i) < n_horizontal:  # a vertical line alone is no part of a table
-            sets.setdefault(root(i), []).append(box)
+        sets.setdefault(root(i), []).append(box)
     return [
         Region(min(b[0] for b in found), min(b[1] for b in found), max(b[2] for b in found), max(b[3] for b in found))
         for found in sets.values()
+        if len(found) > 1 or found[0][1] == found[0][3]  # a vertical line alone is no part of a table
     ]
 
 
@@ -104,10 +117,10 @@ def _same_extent(above: Region, below: Region) -> bool:
     return equal or within
 
 
-def _is_columnar(above: Region, below: Region, page: Layout) -> bool:
+def _is_columnar(above: Region, below: Region, held: Callable[[Region], list[Box]]) -> bool:
     """Tell whether the text between two regions stands in columns of short pieces; no text says nothing against it."""
     between = Region(above.x0, above.bottom, above.x1, below.top)
-    found = [segments(line) for line in lines([word for word in page.words if between.holds(word)])]
+    found = [segments(line) for line in lines(held(between))]
     if not found:
         return below.top - above.bottom <= 30
     if any(CAPTION.match(" ".join(piece.text for piece in line)) for line in found):
