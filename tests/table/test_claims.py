@@ -203,6 +203,16 @@ def test_a_data_set_that_stands_in_and_was_chosen_too_is_one_data_set(tmp_path: 
     assert [(v.column, v.p_holm == v.p) for v in found] == [("Sample", True), ("@cqa_sample", True)]
 
 
+def test_paired_rows_are_compared_in_their_order(tmp_path: Path) -> None:
+    rows = [cell(r, run(tmp_path, r, s)) for r, s in (("other", WINS), ("base", [0.0] * 8), ("extract", [0.9] * 8))]
+    table(tmp_path, *rows)
+    left, right = "{table: tests/tiny, row: [other, extract], metric: rouge1}", "{row: [extract, base]}"
+    conf = tree(tmp_path, claim(left=left, right=right) + "    paired: true\n")
+    assert [(v.left, v.right) for v in judged(tmp_path, conf)] == [("other", "extract"), ("extract", "base")]
+    page = judge_all("tests", conf, tmp_path).pages[0].read_text()
+    assert "other &gt; extract, extract &gt; base" in page
+
+
 # -- why not -------------------------------------------------------------------------------------
 
 
@@ -301,6 +311,12 @@ FAULTS = {
     "relation": (claim(relation="greter"), "relation 'greter' is unknown; did you mean greater?"),
     "dataset": (claim() + "    dataset: [unx]\n", "dataset 'unx' is unknown; did you mean unix?"),
     "key": (claim() + "    datset: unix\n", "no such key 'datset'; did you mean dataset?"),
+    "pairs of unequal length": (
+        claim(right="{row: [base, extract]}") + "    paired: true\n",
+        "claim better: paired: rows left 1, right 2; allowed: as many right as left",
+    ),
+    "pairs with a number": (claim(right="{value: 1}") + "    paired: true\n", "paired: rows left 1, right 0"),
+    "paired": (claim() + "    paired: 2\n", "paired=2; allowed: true, false"),
     "key of a side": (claim(left="{table: tests/tiny, rows: other}"), "left: no such key 'rows'; did you mean row?"),
     "no row": (claim(left="{table: tests/tiny}"), "left: it needs row"),
     "no right": (claim(right="{}"), "right needs either a row or a value"),
@@ -361,6 +377,16 @@ def test_what_the_papers_table_says_of_its_statements() -> None:
     # AnswerBot's FactSumm .578 .583 .642 against GenQA's .551 .427 .662 and TechSumBot's .580 .563 .655
     assert counted["answerbot_facts"] == [True, True, False, False, True, False]
     assert counted["bge_over_sbert"] == []  # Table 4 is lost
+
+
+def test_paired_rows_of_a_paper_differ_in_one_thing() -> None:
+    claims = load_claims("kgp")
+    paired = {c.id: c.pairs() for c in claims.claims if c.paired}
+    assert paired["branching_three_over_one"] == [("tfidf_3", "tfidf_1"), ("llama_3", "llama_1")]
+    assert paired["best_at_any_number_of_documents"][-1] == ("kgp_100", "tfidf_100")
+    counted = {c.id: [a.agrees for a in reported(c, claims.specs)] for c in claims.claims}
+    assert counted["golden_is_best"] == counted["none_is_worst"] == [True] * 7 * 4 * 3  # rows, data sets, metrics
+    assert counted["mdr_trades_better"] == []  # curves only
 
 
 # -- pages and the verb --------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from graphcontext.errors import InputError, did_you_mean
 from graphcontext.table.spec import Spec, load_spec
 
 KEYS = ("paper", "claims")
-CLAIM_KEYS = ("id", "text", "place", "left", "right", "relation", "dataset")
+CLAIM_KEYS = ("id", "text", "place", "left", "right", "relation", "dataset", "paired")
 LEFT_KEYS = ("table", "row", "metric")
 RIGHT_KEYS = ("table", "row", "value")
 COMPARES: dict[str, Callable[[float, float], bool]] = {
@@ -45,10 +45,11 @@ class Claim:
         id: its name.
         text: what is stated.
         place: section or table of the paper.
-        left, right: what is compared; every left row with every right one.
+        left, right: what is compared; every left row with every right one, unless paired.
         relation: ``greater``, ``greater_or_equal``, ``less`` or ``less_or_equal``, of left to right.
         metrics: those that it is stated of; all that both tables have where none is named.
         datasets: dataset options that it is stated of, likewise.
+        paired: whether the first left row is compared with the first right one, the second with the second, …
     """
 
     id: str
@@ -59,6 +60,7 @@ class Claim:
     relation: str
     metrics: tuple[str, ...]
     datasets: tuple[str, ...]
+    paired: bool = False
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -72,6 +74,8 @@ class Claim:
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return (left, right) of each comparison."""
+        if self.paired:
+            return list(zip(self.left.names(), self.right.names(), strict=True))
         return [(a, b) for a in self.left.names() for b in self.right.names()]
 
 
@@ -178,7 +182,8 @@ def _claim(entry: Any, specs: dict[str, Spec], config_dir: str | None) -> Claim:
     metrics = _list(left_given["metric"]) if "metric" in left_given else _shared(*(spec.metrics for spec in both))
     datasets = _list(given["dataset"]) if "dataset" in given else _shared(*(spec.datasets for spec in both))
     words = {key: str(given[key]) for key in ("id", "text", "place", "relation")}
-    claim = Claim(**words, left=left, right=right, metrics=metrics, datasets=datasets)
+    paired = _paired(given, left, right)
+    claim = Claim(**words, left=left, right=right, metrics=metrics, datasets=datasets, paired=paired)
     for what, name, allowed in _named(claim, specs):
         if name not in allowed:
             raise InputError(f"{what} {name!r} is unknown{did_you_mean(name, allowed, most=20)}")
@@ -194,6 +199,15 @@ def _right(given: dict[str, Any], table: str) -> Side:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InputError(f"right.value={value!r}; allowed: a number in the table's unit")
     return Side(table, value=float(value))
+
+
+def _paired(given: dict[str, Any], left: Side, right: Side) -> bool:
+    paired = given.get("paired", False)
+    if not isinstance(paired, bool):
+        raise InputError(f"paired={paired!r}; allowed: true, false")
+    if paired and (right.value is not None or len(left.rows) != len(right.rows)):
+        raise InputError(f"paired: rows left {len(left.rows)}, right {len(right.rows)}; allowed: as many right as left")
+    return paired
 
 
 def _named(claim: Claim, specs: dict[str, Spec]) -> Iterator[tuple[str, str, Any]]:

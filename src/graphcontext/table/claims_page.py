@@ -124,7 +124,10 @@ def _section(judged: Judged, claim: Claim) -> list[str]:
     claims = judged.claims
     spec = claims.specs[claim.left.table]
     numbers = reported(claim, claims.specs)
-    sides = f"{', '.join(claim.left.names())} {SIGNS[claim.relation]} {', '.join(claim.right.names())}"
+    sign = f" {SIGNS[claim.relation]} "
+    sides = sign.join(", ".join(side.names()) for side in (claim.left, claim.right))
+    if claim.paired:
+        sides = ", ".join(sign.join(pair) for pair in claim.pairs())
     own = f"The paper's own numbers: {_own(numbers)}"
     against = [_against(a, spec) for a in numbers if not a.agrees]
     own += f"; not {'; '.join(against)}." if against else "."
