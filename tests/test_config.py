@@ -174,6 +174,14 @@ def test_lists_and_null_are_values() -> None:
     assert compose(["generator=answerbot", "generator.encoder=${encoder}"]).config["generator"]["encoder"]["model"]
 
 
+@pytest.mark.parametrize("metric", ["[]", "[em]", "[sf_em]"])
+def test_what_an_experiment_says_of_a_metric_goes_with_it(metric):
+    config = compose(["experiment=kgp/kgp_tfidf", f"metric={metric}"]).config  # it sets recall@k's and precision@k's k
+    assert list(config["metric"]) == metric.strip("[]").split(",") * (metric != "[]")
+    with pytest.raises(InputError, match=r"^metric\.recall@k\.k: no such key"):
+        compose(["experiment=kgp/kgp_tfidf", f"metric={metric}", "metric.recall@k.k=3"])
+
+
 # -- paths ---------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ again; then values are set. Every key is checked before: a mistyped one never re
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,7 @@ def compose(
     wanted = _choices(first)
     replaced = _replacements(first, wanted, typed.groups)
     composed = _hydra({**chosen, **replaced}, config_dir, primary) if replaced else first
+    _drop_unchosen_metrics(composed)
     skipped = []
     for key, value in [*celled.values, *typed.values]:
         try:
@@ -155,6 +157,17 @@ def _compose(chosen: dict[str, str], config_dir: str | None, primary: str) -> An
         raise InputError(" ".join(line.strip() for line in lines[:4])) from error
     finally:
         GlobalHydra.instance().clear()
+
+
+def _drop_unchosen_metrics(composed: Any) -> None:
+    """Take away what an experiment says of a metric (``recall@k: {k: 30}``) that another ``metric=`` left out."""
+    from omegaconf import open_dict
+
+    chosen = str(composed.hydra.runtime.choices.get("metric"))
+    for name in [n for n, node in composed.metric.items() if "_target_" not in node]:
+        if name not in re.split(r"[^\w@]+", chosen):
+            with open_dict(composed):
+                del composed.metric[name]
 
 
 def _not_utf8(roots: list[Path]) -> str:
@@ -252,9 +265,13 @@ def _has(composed: Any, key: str) -> bool:
 def _nearest(composed: Any, key: str) -> str:
     node, last = _parent(composed, key)
     if hasattr(node, "keys"):
-        return did_you_mean(last, [k for k in node if k not in ("_target_", "hydra")], most=20)
-    top = [k for k in composed if k != "hydra"]
-    return did_you_mean(key.split(".")[0], top, most=30)
+        hint = did_you_mean(last, [k for k in node if k not in ("_target_", "hydra")], most=20)
+    else:
+        hint = did_you_mean(key.split(".")[0], [k for k in composed if k != "hydra"], most=30)
+    elsewhere = [f"{stage}.{last}" for stage in STAGES if last != "_target_" and _has(composed, f"{stage}.{last}")]
+    if elsewhere and not hint.startswith("; "):  # llm.max_new_tokens is the generator's
+        hint = f"; did you mean {' or '.join(elsewhere)}?{hint}"
+    return hint
 
 
 def _resolve(composed: Any) -> dict[str, Any]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from graphcontext.component import fingerprint
 from graphcontext.data.records import Corpus, Passage, Question, Ranking, Scored
 from graphcontext.enhance.triples import Extraction, Triples, sentence
+from graphcontext.errors import InputError
 
 CORPUS = Corpus("c", tuple(Passage(f"p{i}", "", "", f"text {i}") for i in range(4)))
 SS = ("ss", "lists", "sockets")
@@ -39,6 +43,20 @@ def test_passages_first_then_one_sentence_per_distinct_triple():
         ("lsof lists files.", "stub"),
     ]
     assert (context.status, context.reason) == ("ok", None)
+
+
+def test_each_passage_may_have_its_own_sentences_behind_it():
+    extractor = Extractor({"p0": Extraction((SS, LSOF)), "p1": Extraction((SS,))})
+    questions, rankings = (
+        [Question("q", "?", "c")],
+        [Ranking("q", (Scored("p1", 1.0), Scored("p2", 0.9), Scored("p0", 0.8)))],
+    )
+    (context,) = Triples(extractor, place="passage").enhance(questions, rankings, {"c": CORPUS})
+    assert [u.text for u in context.units] == ["text 1", "ss lists sockets.", "text 2", "text 0", "lsof lists files."]
+    plain, placed = ({"_target_": "graphcontext.enhance.triples.Triples", **more} for more in ({}, {"place": "end"}))
+    assert fingerprint(plain) == fingerprint(placed)  # results from before the argument are found
+    with pytest.raises(InputError, match=r"^enhancer.place=passages; did you mean passage\?"):
+        Triples(extractor, place="passages")
 
 
 def test_only_context_gen_shows_the_sentences_alone():

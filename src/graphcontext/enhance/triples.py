@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from graphcontext.data.records import Context, Corpus, Passage, Question, Ranking, Status, Unit, content_id
 from graphcontext.enhance.none import passages_context, ranked_passages
+from graphcontext.errors import InputError, did_you_mean
 
 Triple = tuple[str, str, str]  # head, relation, tail
+PLACES = ("end", "passage")
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,13 @@ class Knowledge:
         triples: each with its source (an extractor's name, ``wikidata``), in the order they are shown in.
         reasons: what is missing, counted under a table.
         retry: something of it failed that may succeed another time.
+        owner: triple → the first passage that has it; those from elsewhere have none.
     """
 
     triples: tuple[tuple[Triple, str], ...] = ()
     reasons: tuple[str, ...] = ()
     retry: bool = False
+    owner: Mapping[Triple, str] = field(default_factory=dict)
 
 
 class Triples:
@@ -57,13 +61,21 @@ class Triples:
         extractor: has ``extract(passages) -> list[Extraction]``, ``name``, and ``repeatable``: whether a failed
             extraction would fail again, so that the next run need not try.
         show_passages: whether C itself is shown; false gives OnlyContextGen (only S).
+        place: ``end``, S after C as in the paper; or ``passage``, each passage's own sentences behind it, so that a
+            budget that C alone fills up cuts both alike.
+
+    Raises:
+        InputError: another ``place``.
     """
 
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset()
+    neutral: ClassVar[dict[str, Any]] = {"place": "end"}
 
-    def __init__(self, extractor: Any, show_passages: bool = True) -> None:
-        self.extractor, self.show_passages = extractor, show_passages
+    def __init__(self, extractor: Any, show_passages: bool = True, place: str = "end") -> None:
+        if place not in PLACES:
+            raise InputError(f"enhancer.place={place}{did_you_mean(str(place), PLACES)}")
+        self.extractor, self.show_passages, self.place = extractor, show_passages, place
 
     def enhance(
         self, questions: Sequence[Question], rankings: Sequence[Ranking], corpora: dict[str, Corpus]
@@ -72,7 +84,7 @@ class Triples:
         found = ranked_passages(questions, rankings, corpora)
         known = initial_knowledge(found, self.extractor)
         return [
-            add_sentences(passages_context(ranking, passages), knowledge, self.show_passages)
+            add_sentences(passages_context(ranking, passages), knowledge, self.show_passages, self.place)
             for ranking, passages, knowledge in zip(rankings, found, known, strict=True)
         ]
 
@@ -81,7 +93,11 @@ def initial_knowledge(found: Sequence[Sequence[Passage]], extractor: Any) -> lis
     """Return τ_init of each list of passages, by index; a passage that several lists share is extracted once."""
     distinct: dict[str, Passage] = {p.id: p for passages in found for p in passages}
     extractions = dict(zip(distinct, extractor.extract(list(distinct.values())), strict=True))
-    return [_joined([extractions[p.id] for p in passages], extractor) for passages in found]
+    known = []
+    for passages in found:
+        owner = {triple: p.id for p in reversed(passages) for triple in extractions[p.id].triples}
+        known.append(replace(_joined([extractions[p.id] for p in passages], extractor), owner=owner))
+    return known
 
 
 def _joined(extractions: Sequence[Extraction], extractor: Any) -> Knowledge:
@@ -101,21 +117,30 @@ def _joined(extractions: Sequence[Extraction], extractor: Any) -> Knowledge:
     return Knowledge(pairs, tuple(reasons), bool(failures or lost) and not extractor.repeatable)
 
 
-def add_sentences(plain: Context, knowledge: Knowledge, show_passages: bool = True) -> Context:
-    """Return C ‖ S: the context's units, then one per distinct sentence; without passages it stays as it is."""
+def add_sentences(plain: Context, knowledge: Knowledge, show_passages: bool = True, place: str = "end") -> Context:
+    """Return C ‖ S: the context's units and one per distinct sentence; without passages it stays as it is."""
     if plain.status == "failed" or not plain.units:
         return plain
     first: dict[str, tuple[Triple, str]] = {}
     for triple, source in knowledge.triples:
         first.setdefault(sentence(triple), (triple, source))
     facts = tuple(Unit(content_id("triple", s), s, source, triple) for s, (triple, source) in first.items())
+    units = (*plain.units, *facts) if show_passages else facts
+    if place == "passage":
+        rank = {unit.source: i for i, unit in enumerate(plain.units)}
+        last = len(rank)
+        units = tuple(sorted(units, key=lambda u: rank.get(_owner(u, knowledge), last)))  # stable: a passage first
     reasons = [plain.reason] if plain.reason else []
     return replace(
         plain,
-        units=(*plain.units, *facts) if show_passages else facts,
+        units=units,
         reason="; ".join([*reasons, *knowledge.reasons]) or None,
         retry=True if knowledge.retry else None,
     )
+
+
+def _owner(unit: Unit, knowledge: Knowledge) -> str | None:
+    return unit.source if unit.triple is None else knowledge.owner.get(unit.triple)
 
 
 def sentence(triple: Triple) -> str:
