@@ -56,6 +56,21 @@ def test_absent_data_says_where_it_looked_and_how_to_get_it(root):
     assert "sample" not in message
 
 
+def test_a_typed_path_that_is_not_there_is_named_with_what_is_called_alike(root, monkeypatch):
+    (root / "reports").mkdir()
+    with pytest.raises(MissingDataError) as caught:
+        data_path("folder", str(root / "reportz"))
+    near = f"did you mean {root / 'reports'}?"
+    assert str(caught.value) == f"dataset.path={root / 'reportz'}: no such file or folder; {near}"
+    monkeypatch.chdir(root)
+    with pytest.raises(MissingDataError) as caught:
+        data_path("folder", "reportz", key="one_hop.path")
+    looked = f"looked at reportz, {root / 'reportz'}, {root / 'folder' / 'reportz'}"
+    assert str(caught.value) == f"one_hop.path=reportz: no such file or folder; did you mean reports?; {looked}"
+    with pytest.raises(MissingDataError, match=r"nowhere/x: no such file or folder; fetch https://x\.org/a\.7z and"):
+        data_path("site", str(root / "nowhere" / "x"), url="https://x.org/a.7z")
+
+
 @pytest.mark.parametrize(
     ("path", "reason"),
     [

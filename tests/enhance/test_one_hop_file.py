@@ -57,6 +57,8 @@ def test_an_absent_file_names_the_ways_out_first(monkeypatch, tmp_path: Path) ->
     first, _, rest = str(caught.value).partition(";")  # a table's row shows what stands before the semicolon
     assert first == "no data: wikidata one-hop triples (one_hop.path=FILE, or one_hop=none)"
     assert str(tmp_path / "wikidata") in rest
+    with pytest.raises(MissingSourceError, match=r"triples \(.*\); one_hop\.path=/nowhere/x: no such file or folder$"):
+        OneHopFile.identity({"name": "wikidata", "path": "/nowhere/x"})
 
 
 @pytest.mark.parametrize(

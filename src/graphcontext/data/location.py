@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from pathlib import Path
 
@@ -49,8 +50,21 @@ def data_path(
         if _exists(place, name if path is None else path, key):
             return place
     looked = ", ".join(str(place) for place in places if place.parent != SHIPPED)
+    if path is not None:
+        more = f"; looked at {looked}" if len(places) > 1 else ""
+        fetch = f"; fetch {url} and put it there" if url else ""
+        raise MissingDataError(f"{key}={path}: no such file or folder{_near(places[0])}{more}{fetch}")
     fetch = f"fetch {url} and put it there, or " if url else ""
     raise MissingDataError(f"no data: {name}; looked at {looked}; {fetch}set GRAPHCONTEXT_DATA (now {root}) or {key}")
+
+
+def _near(place: Path) -> str:
+    """Return ``; did you mean X?`` for what lies beside a path under a similar name."""
+    try:
+        close = difflib.get_close_matches(place.name, sorted(os.listdir(place.parent)), n=1)
+    except OSError:  # nothing lies there either
+        return ""
+    return f"; did you mean {place.with_name(close[0])}?" if close else ""
 
 
 def _exists(place: Path, typed: str, key: str) -> bool:

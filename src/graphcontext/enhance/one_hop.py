@@ -95,5 +95,5 @@ def source_path(name: str, path: str | None) -> Path:
     try:
         return data_path(name, path, key="one_hop.path")
     except MissingDataError as error:
-        looked = str(error).partition("; ")[2]
+        looked = str(error) if path is not None else str(error).partition("; ")[2]
         raise MissingSourceError(f"no data: {name} one-hop triples ({WAYS_OUT}); {looked}") from error
