@@ -8,7 +8,7 @@ import pytest
 
 from graphcontext import api
 from graphcontext.ask import Asked
-from graphcontext.data.records import Context, Passage, Prediction, Ranking, Scored, Source, Unit
+from graphcontext.data.records import Context, Passage, Prediction, Ranking, Scored, Source, Step, Unit
 from graphcontext.errors import InputError
 
 CONF = str(Path(__file__).parent / "table" / "conf")
@@ -80,6 +80,13 @@ def test_sources_without_a_link_and_added_facts() -> None:
         "",
         "context: 12 tokens, 1 units cut",
     ]
+
+
+def test_a_path_has_no_scores_and_a_cut_answer_names_the_whole_key() -> None:
+    ranking = Ranking("a", (Scored("p", 1.0), Scored("q", 0.5)), steps=(Step((), "Why?", ("p", "q"), 2),))
+    text = asked(ranking, Prediction("a", "Why?", "Since", (), n_tokens=24, finish="length")).text()
+    assert "score" not in text and "\n  [2] Other\n" in text
+    assert "\nthe answer was cut at 24 tokens (generator.max_new_tokens)\n" in text
 
 
 def test_no_answer_and_no_source_are_said() -> None:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from graphcontext import api, show
 from graphcontext.cli import main
+from graphcontext.component import records_steps
+from graphcontext.conf_tree import options
 from graphcontext.data.records import Passage, Ranking, Scored, Source, Step
 from graphcontext.path import lines, names, tree
 from graphcontext.path_svg import BOX, SIZE, figure, measure, svg, wrap
@@ -50,6 +52,47 @@ def test_the_way_as_text():
         "  (no neighbour)",
     ]
     assert lines(Ranking("q", ()), PASSAGES) == [] and figure("q", Ranking("q", ()), PASSAGES) == ""
+
+
+def test_evidence_that_is_the_question_is_not_said_and_why_a_path_ends_is():
+    # as agent=tfidf writes them: of "a" a neighbour, of "x" none, of "b" nothing to say
+    steps = (
+        *(Step((), "Which river?", ("a", "x"), 9), Step(("a",), "Which river?", ("b",), 5)),
+        *(Step(("x",), "Which river?", (), 0, "no neighbour"), Step(("a", "b"), "Thames", (), 1)),
+    )
+    ranking = Ranking("q", tuple(Scored(i, 1.0) for i in "abx"), steps=steps)
+    assert [line.strip()[:29] for line in lines(ranking, PASSAGES)] == [
+        "seed [1] Ada: Ada was born in",
+        "→ [2] London: London lies on ",
+        "evidence: Thames",
+        f"seed [3] {' '.join(NASTY.split())}"[:29],
+        "(no neighbour)",
+    ]
+    texts = [e for e in elements(svg("Which river?", steps, names(ranking, PASSAGES))) if e.tag.endswith("text")]
+    assert [e.text for e in texts if e.get("class") in ("e", "r")] == ["Thames", "no neighbour"]
+    assert [e.text for e in texts].count("Which river?") == 1
+    assert {float(e.get("x")) for e in texts if (e.text or "")[:1] == "["} == {263, 567}  # a short arrow: 44 pixels
+
+
+TABLE = "| Name | Load | |\n| --- | --- | --- |\n| Ship 0 | 5 tons | x\\|y |"
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "shown"),
+    [
+        ("Ships", f"Ships (rows 1 to 20 of 60)\n{TABLE}", "rows 1 to 20 of 60"),
+        ("Harbour", f"Table 1: Ships (rows 1 to 20 of 60)\n{TABLE}", "Table 1: Ships (rows 1 to 20 of 60)"),
+        ("Ships", f"Ships\n{TABLE}", "table of Name, Load"),
+        ("Ship", f"Ships\n{TABLE}", "Ships"),
+        ("Harbour", TABLE, "table of Name, Load"),
+        ("Harbour", "a | b\n| c", "a | b | c"),
+    ],
+)
+def test_a_table_is_shown_by_caption_and_rows(title, text, shown):
+    known = {"t": Passage("t", title, text, text, kind="table")}
+    steps = (Step((), "q", ("t",), 1), Step(("t",), f"q\n{text}", (), 0))
+    found = lines(Ranking("q", (Scored("t", 1.0),), steps=steps), known)
+    assert found[0] == f"seed [1] {title}: {shown}" and "---" not in found[1]
 
 
 def test_the_way_of_pairs_without_seeds():
@@ -129,6 +172,7 @@ def test_a_run_shows_the_way_and_what_the_agent_was_asked(run):
     item = run.questions()[0].id
     text = show.text([run], item)
     assert "-- path\n   seed [1] " in text and "     evidence: " in text and "→ [2] " in text
+    assert "-- ranking\n   1. " in text and not re.search(r"   1\. \d\.\d", text)
     assert "-- prompt (agent, 1 of 2)\n   <system> " in text
     assert "passage " not in text.partition("-- path")[2].partition("-- prompt")[0]  # each by its title
 
@@ -162,5 +206,26 @@ def test_an_answer_shows_the_way(tmp_path, capsys, monkeypatch):
     out = capsys.readouterr().out
     assert "\nPath\n  seed [1] " in out and out.endswith("page: page.html\ndrawing: way.svg\n")
     assert '<figure class="path">' in Path("page.html").read_text() and Path("way.svg").is_file()
-    assert main(["ask", question, "experiment=tests/base", *flags]) == 2
-    assert "there is no path to draw" in capsys.readouterr().err
+
+
+def test_a_drawing_that_cannot_be_is_refused_before_anything_is_computed(capsys, monkeypatch):
+    monkeypatch.setattr(api, "ask", lambda *_, **__: pytest.fail("it was computed"))
+    words = ["ask", "Which port?", "experiment=tests/base", "--config-dir", CONF]
+    assert main([*words, "--svg", "way.svg"]) == 2
+    assert "--svg way.svg: there is no path to draw" in capsys.readouterr().err
+    assert main([*words, "--html", "nowhere/page.html"]) == 2
+    assert "--html nowhere/page.html: there is no folder nowhere" in capsys.readouterr().err
+
+
+def test_which_retrievers_have_a_path():
+    with_path = {
+        name for name in options("retriever") if records_steps(api.compose(f"retriever={name}").config["retriever"])
+    }
+    assert with_path == {"ircot", "mdr", "structured", "traversal"}
+    assert records_steps({"_target_": f"{Mine.__module__}.Mine"})  # what a user's own gives is not known
+
+
+class Mine:
+    """A retriever of a user's own."""
+
+    def retrieve(self): ...

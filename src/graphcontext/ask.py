@@ -33,7 +33,8 @@ class Asked:
         for number, hit in enumerate(self.ranking.passages, 1):
             passage = self.passages[hit.id]
             about = passage.source
-            lines.append(f"  [{number}] {passage.title}  (score {hit.score:.4f})")
+            score = "" if self.ranking.steps else f"  (score {hit.score:.4f})"  # of a path it is a rank said again
+            lines.append(f"  [{number}] {passage.title}{score}")
             page = f"page {about.page}" if about.page is not None else ""
             said = [about.link, page, f"by {about.author}" if about.author else "", about.license]
             lines.append(f"      {', '.join(word for word in said if word) or 'source unknown'}")
@@ -48,7 +49,7 @@ class Asked:
             lines += ["", f"Facts added to the context, by {source}"]
             lines += [f"  {line}" for unit in units for line in unit.text.splitlines()]
         if self.prediction.finish == "length":
-            lines += ["", f"the answer was cut at {self.prediction.n_tokens} tokens (max_new_tokens)"]
+            lines += ["", f"the answer was cut at {self.prediction.n_tokens} tokens (generator.max_new_tokens)"]
         lines += ["", f"context: {self.context.n_tokens} tokens, {self.context.n_cut} units cut"]
         return "\n".join(lines)
 

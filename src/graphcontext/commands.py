@@ -72,6 +72,11 @@ def ask(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     if not names and overrides:
         raise InputError(f'ask needs one "question"; {overrides[0]!r} was taken for an override: a question has blanks')
     question = _one_name("ask", names, '"question"')
+    for flag, path in (("--html", flags.html), ("--svg", flags.svg)):
+        if path:
+            view.check_file(flag, path)
+    if flags.svg:  # before anything is computed
+        view.check_drawn(api.compose(*overrides, config_dir=flags.config_dir).config["retriever"], flags.svg)
     answer = api.ask(question, *overrides, config_dir=flags.config_dir, quiet=flags.quiet)
     print(without_controls(answer.text()))
     if flags.html:

@@ -178,6 +178,12 @@ def needs_graph(retriever: dict[str, Any]) -> bool:
     return bool(said(retriever) if callable(said) else said)
 
 
+def records_steps(retriever: dict[str, Any]) -> bool:
+    """Tell whether a retriever may record a path: its class says ``records_steps = True``; a user's own always may."""
+    cls = locate(retriever["_target_"], "retriever")
+    return bool(getattr(cls, "records_steps", cls.__module__.partition(".")[0] != "graphcontext"))
+
+
 def has_answers(config: dict[str, Any]) -> bool:
     """Tell whether a run gives answers: with ``generator=none`` it ends in rankings and contexts."""
     return bool(getattr(locate(config["generator"]["_target_"], "generator"), "answers", True))

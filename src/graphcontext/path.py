@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from graphcontext.data.records import Passage, Ranking, Step
 
 TEXT = 100  # characters of a passage in a line
 EVIDENCE = 160
+_TABLE = re.compile(r"^\|(.*)\|\n\|(?: --- \|)+(?:\n\|.*\|$)*", re.MULTILINE)  # in Markdown; the cells of its header
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,11 @@ class Named:
 
 
 def tree(steps: Sequence[Step]) -> tuple[Branch, ...]:
-    """Return the seeds with what follows from each, in the order of the steps."""
+    """Return the seeds with what follows from each, in the order of the steps.
+
+    Evidence that is the question itself, by which the seeds were chosen, is left out, and Markdown of tables in it.
+    """
+    asked = {step.evidence for step in steps if not step.path}
     by_path: dict[tuple[str, ...], list[Step]] = {}
     for step in steps:
         by_path.setdefault(step.path, []).append(step)
@@ -52,7 +58,11 @@ def tree(steps: Sequence[Step]) -> tuple[Branch, ...]:
 
     def branch(path: tuple[str, ...]) -> Branch:
         turns = tuple(
-            Turn(step.evidence, step.reason, tuple(branch((*path, passage)) for passage in step.chosen))
+            Turn(
+                "" if step.evidence in asked else _TABLE.sub("", step.evidence),
+                step.reason,
+                tuple(branch((*path, passage)) for passage in step.chosen),
+            )
             for step in by_path.get(path, [])
         )
         return Branch(path[-1], turns)
@@ -83,7 +93,17 @@ def names(ranking: Ranking, passages: Mapping[str, Passage], gold: Collection[st
 def _body(passage: Passage) -> str:
     if passage.kind == "page":
         return f"page {passage.source.page}"
-    return one_line(passage.match_text)
+    table = _TABLE.search(passage.match_text)
+    return one_line(passage.match_text) if table is None else _of_table(passage, table)
+
+
+def _of_table(passage: Passage, table: re.Match[str]) -> str:
+    """Return a table's caption, where it is not the title, and which rows it holds; without either its columns."""
+    said = one_line(_TABLE.sub("", passage.match_text))
+    beside = said.removeprefix(one_line(passage.title)).strip()
+    if not beside:
+        return "table of " + ", ".join(cell.strip() for cell in table[1].split(" | ") if cell.strip())
+    return beside[1:-1] if beside.startswith("(rows ") and beside.endswith(")") else said
 
 
 def one_line(text: str) -> str:

@@ -104,6 +104,7 @@ class _Drawing:
         inner = GAP - 58
         said = [_Line(line, "e") for line in wrap(turn.evidence, inner, N_EVIDENCE)]
         said += [_Line(line, "r") for line in wrap(turn.reason or "", inner, 3)]
+        gap = GAP if said else SEED_GAP
         self.elbow(x, y + ENTRY, x + 22, y + below + ENTRY)
         left, top = x + 26, y + below
         self.text(left, top + PAD, said)
@@ -111,11 +112,11 @@ class _Drawing:
         at = y + below
         for following in turn.branches:
             entries.append(at + ENTRY)
-            at += self.branch(following, x + GAP, at, "b") + ROW
+            at += self.branch(following, x + gap, at, "b") + ROW
         if entries:
-            start = left + max([measure(line.text) for line in said[:1]] or [0]) + 6
-            self.fork(min(start, x + GAP - 24), y + below + ENTRY, x + GAP, entries)
-        self.right = max(self.right, x + GAP - 20)
+            start = left + measure(said[0].text) + 6 if said else x + 22
+            self.fork(min(start, x + gap - 24), y + below + ENTRY, x + gap, entries)
+        self.right = max(self.right, x + gap - 20)
         return max(height, at - ROW - y - below)
 
     def box(self, x: float, y: float, width: float, said: list, kind: str, text: str = "") -> float:

@@ -6,7 +6,9 @@ import html
 import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
+from graphcontext.component import records_steps
 from graphcontext.data.records import Passage, Ranking
 from graphcontext.errors import InputError
 from graphcontext.files import write_atomic
@@ -17,6 +19,7 @@ from graphcontext.trace import Trace, passages, title
 from graphcontext.trace import parts as trace_parts
 from graphcontext.trace import read as read_trace
 
+NO_PATH = "there is no path to draw; retriever=traversal and retriever=mdr have one"
 STYLE = """:root{color-scheme:light}
 body{font:15px/1.5 system-ui,sans-serif;max-width:80rem;margin:1.5rem auto;padding:0 1rem;color:#1b1f24}
 h1{font-size:1.5rem;margin:0 0 .8rem}h2{font-size:1.15rem;margin:1.6rem 0 .5rem}
@@ -137,12 +140,33 @@ def write_drawing(
         InputError: it has none.
     """
     if not ranking.steps:
-        raise InputError(f"--svg {path}: there is no path to draw; retriever=traversal and retriever=mdr have one")
+        raise InputError(f"--svg {path}: {NO_PATH}")
     return write_file("--svg", path, svg(question, ranking.steps, names(ranking, known, gold)))
+
+
+def check_drawn(retriever: dict[str, Any], path: str) -> None:
+    """Refuse a drawing of what the retriever of a config never records.
+
+    Raises:
+        InputError: it records no steps.
+    """
+    if not records_steps(retriever):
+        raise InputError(f"--svg {path}: {NO_PATH}")
 
 
 def write_file(flag: str, path: str, text: str) -> Path:
     """Write what a flag asks for.
+
+    Raises:
+        InputError: it cannot be there.
+    """
+    target = check_file(flag, path)
+    write_atomic(target, text)
+    return target
+
+
+def check_file(flag: str, path: str) -> Path:
+    """Return where a file goes that a flag asks for.
 
     Raises:
         InputError: it cannot be there.
@@ -152,7 +176,6 @@ def write_file(flag: str, path: str, text: str) -> Path:
         raise InputError(
             f"{flag} {path}: {'is a folder' if target.is_dir() else f'there is no folder {target.parent}'}"
         )
-    write_atomic(target, text)
     return target
 
 

@@ -61,7 +61,8 @@ def parts(trace: Trace, item: str) -> list[tuple[str, str]]:
     """Return (heading, text) of ranking, context, prompts and answer."""
     ranking, context, prediction = trace.rankings[item], trace.contexts[item], trace.predictions[item]
     shown = {unit.source: unit.text.strip().partition("\n")[0][:80] for unit in reversed(context.units)}
-    hits = [f"{n}. {hit.score:.5f}  {hit.id}  {shown.get(hit.id, '')}".rstrip() for n, hit in _numbered(ranking)]
+    scores = {hit.id: "" if ranking.steps else f"{hit.score:.5f}  " for hit in ranking.passages}  # of a path: 1 / rank
+    hits = [f"{n}. {scores[hit.id]}{hit.id}  {shown.get(hit.id, '')}".rstrip() for n, hit in _numbered(ranking)]
     if ranking.fallback:
         hits.append(f"fall-back: {ranking.fallback}")
     units = "\n\n".join(f"[{source}]\n" + "\n".join(u.text for u in group) for source, group in _by_source(context))

@@ -81,6 +81,7 @@ class IRCoT:
 
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset()
+    records_steps: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -74,6 +74,7 @@ class MDR:
 
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset()
+    records_steps: ClassVar[bool] = True
     needs_graph: ClassVar[bool] = False
 
     def __init__(

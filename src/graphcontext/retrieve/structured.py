@@ -37,6 +37,7 @@ class Structured:
 
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset()
+    records_steps: ClassVar[bool] = True
 
     def __init__(self, retriever: Any, router: Any):
         self.retriever, self.router = retriever, router

@@ -61,6 +61,7 @@ class Traversal:
 
     version: ClassVar[int] = 1
     execution: ClassVar[frozenset[str]] = frozenset()
+    records_steps: ClassVar[bool] = True
 
     def __init__(
         self,
