@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +14,10 @@ from pathlib import Path
 import pytest
 
 import graphcontext
-from graphcontext.cli import VERBS, main
+from graphcontext.cli import VERBS, main, parser
 from graphcontext.conf_tree import groups
+from graphcontext.config import compose
+from graphcontext.verbs import HELP
 
 ROOT = Path(__file__).parents[1]
 ECHO = ("--config-dir", str(Path(__file__).parent / "end_to_end" / "conf"))
@@ -109,6 +114,11 @@ WRONG = {
     "a value of the wrong type": (["run", "retriever.top_k=many"], "retriever.top_k='many' is text"),
     "a value out of range": (["run", "retriever.damping=2"], "retriever: damping=2: allowed is 0 <= damping < 1"),
     "a limit of the wrong type": (["run", "dataset.limit=x"], "dataset.limit='x' is text"),
+    "a key of the generator": (["run", "llm.max_new_tokens=5"], "no such key; did you mean generator.max_new_tokens?"),
+    "a path that is not there": (
+        ["run", *ECHO, *FAST, "dataset=folder", "dataset.path=/no where/x"],
+        "x: no such file or folder",
+    ),
     "a budget of the wrong type": (["table", "gcg/t3", "budget.hours=x"], "budget.hours='x' is text; allowed: a "),
     "a seed of the wrong type": (["run", "seed=x"], "seed='x' is text; allowed: a whole number"),
     "a seed beyond torch's": (["run", f"seed={2**64}"], f"seed={2**64}; allowed: whole numbers from -2^63 to below"),
@@ -169,13 +179,34 @@ def test_t07_a_mistyped_key_of_a_table_is_answered_after_composing_one_row(capsy
 
 
 def test_help_version_and_no_words(capsys) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["--help"])
-    assert stopped.value.code == 0
+    assert main(["--help"]) == 0
     helped = capsys.readouterr().out
     assert all(verb in helped for verb in VERBS) and "exit codes" in helped
     assert main([]) == 0 and capsys.readouterr().out == helped
     assert main(["--version"]) == 0 and capsys.readouterr().out == f"{graphcontext.__version__}\n"
+
+
+@pytest.mark.parametrize("verb", HELP)
+def test_each_verb_has_a_help_of_its_own(verb: str, capsys) -> None:
+    assert main([*verb.split(), "--help"]) == 0
+    helped = capsys.readouterr().out
+    assert helped.startswith(f"usage: graphcontext {verb} ") and len(helped.splitlines()) < 40
+    assert all(len(line) <= 130 for line in helped.splitlines())
+    given = parser().parse_intermixed_args(shlex.split(HELP[verb].example))
+    assert " ".join(given.words).startswith(verb)
+    primary = "train" if "trainer" in str(HELP[verb].keys) else "config"
+    typed = [
+        key for key in re.findall(r"([\w.]+)=", " ".join(HELP[verb].keys)) if not key.startswith(("table.", "ratings."))
+    ]
+    config = compose(primary=primary).config
+    for key in typed:
+        if key.partition(".")[0] not in groups() or "." in key:
+            at = key.replace("llm.", "roles.answer.").split(".")
+            assert functools.reduce(lambda node, part: node[part], at[:-1], config).keys() >= {at[-1]}, key
+
+
+def test_every_verb_has_a_help() -> None:
+    assert {name.partition(" ")[0] for name in HELP} == set(VERBS)
 
 
 def test_list_prints_groups_and_options(capsys) -> None:

@@ -12,6 +12,7 @@ import re
 import sys
 from typing import NoReturn
 
+from graphcontext import verbs
 from graphcontext.errors import GraphContextError, InputError, did_you_mean
 
 VERBS = {
@@ -40,6 +41,7 @@ EPILOG = """examples:
   graphcontext run experiment=gcg/zero_shot llm.adapter=gcg/sft
 
 files: ./store (artefacts), ./runs, ./results; GRAPHCONTEXT_HOME (models), GRAPHCONTEXT_DATA (real data)
+one verb: graphcontext VERB --help
 exit codes: 0 done, 1 a run failed, 2 your input is wrong; a training told to stop: 128 + the signal"""
 
 
@@ -50,16 +52,18 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser; overrides are left as words."""
-    verbs = "\n".join(f"  {name:9} {what}" for name, what in VERBS.items())
+    listed = "\n".join(f"  {name:9} {what}" for name, what in VERBS.items())
     parsed = _Parser(
         prog="graphcontext",
         usage="graphcontext VERB [--flags] [GROUP=OPTION …] [KEY=VALUE …]",
-        description=f"Graph-structured context for LLM question answering.\n\nverbs:\n{verbs}",
+        description=f"Graph-structured context for LLM question answering.\n\nverbs:\n{listed}",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+        add_help=False,
     )
     parsed.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    parsed.add_argument("-h", "--help", action="store_true", help="this; VERB --help: of one verb")
     parsed.add_argument("--config-dir", metavar="DIR", help="a conf tree of your own; DIR/.. is importable")
     parsed.add_argument("--item", metavar="ID", help="show: one item, by its id or the beginning of it")
     parsed.add_argument("--html", metavar="FILE", help="show: write a page instead of text; ask: write one too")
@@ -131,6 +135,10 @@ def _dispatch(arguments: list[str]) -> int:
     verb, *words = parsed.words
     if verb not in VERBS:
         raise InputError(f"{verb!r}: no such verb{did_you_mean(verb, VERBS, most=20)}")
+    if parsed.help:
+        both = " ".join(parsed.words[:2])  # train merge
+        print(verbs.text(both if both in verbs.HELP else verb))
+        return 0
     if parsed.multirun and verb != "run":
         raise InputError(f"{verb} takes no -m, only run does: give one command for each value")
     if verb != "ask":
