@@ -256,6 +256,23 @@ def test_what_cannot_be_is_refused(arguments, said):
         Traversal(Says(), **arguments)
 
 
+@pytest.mark.parametrize("given", [{"branching": 1}, {"n_seeds": 2}, {"mode": "paper"}, {"revisit": False}])
+def test_what_a_schedule_does_not_look_at_is_refused(given):
+    [(name, value)] = given.items()
+    with pytest.raises(InputError, match=rf"^retriever.{name}={value}: .*; agent.schedule=null$"):
+        Traversal(TfidfAgent([2, 1]), **given)
+    Traversal(TfidfAgent(None), **given)
+
+
+@pytest.mark.parametrize(("hops", "most"), [(2, 2), (None, 4)])
+def test_calls_are_at_most_those_that_plan_counts(hops, most):
+    agent = Says()
+    path = corpus(a="river one", b="two", c="three", d="four", e="five", f="river six")  # a chain and a lone seed
+    walk(Traversal(agent, 4, 1, 2, hops, "paper"), path, graph(path, "ab", "bc", "cd", "de", "fe"), "river")
+    config = {"agent": {"llm": {}}, "top_k": 4, "branching": 1, "n_seeds": 2, "max_hops": hops, "mode": "paper"}
+    assert Traversal.calls(config) == most and 0 < len(agent.asked) <= most
+
+
 def test_a_graph_that_is_not_of_the_corpus_is_refused():
     with pytest.raises(InputError, match="needs a graph of corpus"):
         walk(Traversal(Says()), POOL, {}, "river")
@@ -284,18 +301,19 @@ def test_batches_change_nothing_and_budgets_hold(texts, edges, mode, top_k, data
     corpora = {pool.id: pool for pool in pools}
     branching = data.draw(st.integers(1, top_k))
     for agent in (TfidfAgent(None), RandomAgent(), TfidfAgent([2, 1])):
-        revisit = data.draw(st.booleans())
-        retriever = Traversal(agent, top_k, branching, max_hops=mode[1], mode=mode[0], revisit=revisit)
+        revisit, scheduled = data.draw(st.booleans()), bool(getattr(agent, "schedule", None))
+        given = {"branching": branching, "max_hops": mode[1], "mode": mode[0], "revisit": revisit}
+        retriever = Traversal(agent, top_k, **({} if scheduled else given))
         together = retriever.retrieve(questions, corpora, graphs)
         check_rankings(together, questions, corpora)
-        fresh = Traversal(agent, top_k, branching, max_hops=mode[1], mode=mode[0], revisit=revisit)
+        fresh = Traversal(agent, top_k, **({} if scheduled else given))
         assert together == [fresh.retrieve([question], corpora, graphs)[0] for question in questions[::-1]][::-1]
         for ranking in together:
             n_pairs = sum(max(1, len(step.chosen)) for step in (ranking.steps or ())[1:])
-            most = top_k if mode[0] == "paper" or getattr(agent, "schedule", None) else 2 * top_k
+            most = top_k if mode[0] == "paper" or scheduled else 2 * top_k
             assert len(ranking.passages) <= most and (mode[0] == "paper" or n_pairs <= top_k)
             for step in (ranking.steps or ())[1:]:
                 assert not set(step.path) & set(step.chosen)
-            if not revisit:
+            if not revisit or scheduled:
                 taken = [one for step in ranking.steps or () for one in step.chosen]
                 assert len(taken) == len(set(taken))

@@ -15,6 +15,7 @@ from graphcontext.retrieve.subset_tfidf import SubsetTfidf, Vocabulary, check_fi
 from graphcontext.retrieve.walk import Budget, Path, Pool, Walk
 
 MODES = ("code", "paper")
+UNSCHEDULED = {"branching": 3, "n_seeds": None, "max_hops": 2, "mode": "code", "revisit": True}  # without effect there
 NOTHING = Evidence("", "empty")  # of a path that leads nowhere
 
 
@@ -56,7 +57,8 @@ class Traversal:
             Algorithm 1; False: each step finds new ones, so that the budget buys more passages.
 
     Raises:
-        InputError: a value out of range; a graph that is not there, or with other nodes than the corpus.
+        InputError: a value out of range, or one without effect on an agent with a schedule; a graph that is not there,
+            or with other nodes than the corpus.
     """
 
     version: ClassVar[int] = 1
@@ -89,6 +91,11 @@ class Traversal:
         schedule = getattr(agent, "schedule", None)
         n_first = n_seeds or max(1, top_k // branching)
         if schedule is not None:
+            given = {"branching": branching, "n_seeds": n_seeds, "max_hops": max_hops, "mode": mode, "revisit": revisit}
+            for name, value in given.items():
+                if value != UNSCHEDULED[name]:
+                    why = "this agent takes the passages of each hop from agent.schedule, whatever it is"
+                    raise InputError(f"retriever.{name}={value}: {why}; agent.schedule=null")
             n_first = min(schedule[0], top_k)
         self.budget = Budget(top_k, branching, n_first, max_hops, mode == "code", revisit)
         self._vocabulary = Vocabulary()
@@ -106,9 +113,7 @@ class Traversal:
             return 0
         top_k, branching = config.get("top_k", 30), config.get("branching", 3)
         n_seeds = config.get("n_seeds") or max(1, top_k // branching)
-        if config.get("mode", "code") == "code":
-            return min(n_seeds, top_k)
-        return -(-max(0, top_k - n_seeds) // branching)
+        return min(n_seeds, top_k) if config.get("max_hops", 2) == 2 else top_k  # a path is asked about once
 
     def retrieve(
         self, questions: Sequence[Question], corpora: dict[str, Corpus], graphs: dict[str, Graph]
