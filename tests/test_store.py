@@ -249,5 +249,49 @@ def test_a_log_is_told_how_far_a_long_stage_is(tmp_path: Path, capsys, monkeypat
         with workspace.stage(artefact, 3) as advance:
             workspace.calls.append({"role": "answer", "item": "1", "fingerprint": "f"})
             advance(2)
-    told = "prediction text_gen: 0 of 3 items, 1 calls\nprediction text_gen: 2 of 3 items\n"
+    told = "prediction text_gen: 1 of 3 items, 1 calls\nprediction text_gen: 2 of 3 items, 1 calls\n"
     assert capsys.readouterr().err == told
+
+
+@pytest.mark.parametrize(
+    ("role", "wanted"),
+    [
+        ("answer", ["2 of 3 items, 2 calls", "3 of 3 items, 3 calls"]),  # one call is one item
+        ("agent", ["2 calls", "3 of 3 items, 3 calls"]),  # an item may need any number of them
+    ],
+)
+def test_items_of_one_call_are_done_as_they_are_answered_and_the_last_line_says_all(
+    tmp_path: Path, capsys, monkeypatch, role, wanted
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(store.time, "monotonic", lambda: now[0])
+    workspace = Workspace(Store(tmp_path))
+    artefact = workspace.store.artefact("prediction", "k")
+    artefact.path.mkdir(parents=True)
+    with workspace.stage(artefact, 3) as advance:
+        for n, at in enumerate((10, 65, 70)):  # seconds
+            now[0] = at
+            workspace.calls.append({"role": role, "item": str(n), "fingerprint": "f"})
+        advance(3)
+    assert capsys.readouterr().err.splitlines() == [f"prediction: {line}" for line in wanted]
+
+
+def test_a_resumed_stage_counts_what_was_answered_and_no_failure(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(store, "EVERY", 0.0)
+    workspace = Workspace(Store(tmp_path))
+    artefact = workspace.store.artefact("prediction", "k")
+    artefact.path.mkdir(parents=True)
+    append_lines(artefact.path / "calls.jsonl", [CALL, CALL | {"item": "q2", "status": "failed"}])
+    with workspace.stage(artefact, 4):
+        workspace.calls.append(CALL | {"item": "q3"})
+    assert capsys.readouterr().err == "prediction: 2 of 4 items, 3 calls\n"
+
+
+def test_a_short_stage_says_nothing(tmp_path: Path, capsys) -> None:
+    workspace = Workspace(Store(tmp_path))
+    artefact = workspace.store.artefact("prediction", "k")
+    artefact.path.mkdir(parents=True)
+    with workspace.stage(artefact, 1) as advance:
+        workspace.calls.append(CALL)
+        advance(1)
+    assert capsys.readouterr().err == ""

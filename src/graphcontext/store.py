@@ -29,6 +29,7 @@ UNHASHED = (  # what is there to go on from, or has seconds, which differ from r
     *("checkpoints", "wandb"),
 )
 EVERY = 60.0  # seconds between two lines on a stage in a log
+ONCE = ("answer", "grader")  # roles that are asked one question on each item
 
 
 class Artefact:
@@ -123,16 +124,22 @@ class Store:
 
 
 class _Told:
-    """How far a stage is, as lines of a log, at most one every ``EVERY`` seconds."""
+    """How far a stage is, as lines of a log: one every ``EVERY`` seconds at most, and that of the end if it was long.
+
+    Before an item is done, where one may need any number of calls, a line counts these alone.
+    """
 
     def __init__(self, name: str, total: int):
-        self.name, self.total, self.n = name, total, 0
-        self.last = time.monotonic()
+        self.name, self.total, self.said = name, total, 0
+        self.begun = self.last = time.monotonic()
 
-    def say(self, more: str = "") -> None:
-        if time.monotonic() - self.last >= EVERY:
-            self.last = time.monotonic()
-            print(f"{self.name}: {self.n} of {self.total} items{more}", file=sys.stderr, flush=True)
+    def say(self, n: int, calls: int) -> None:
+        now = time.monotonic()
+        since = self.begun if n == self.total else self.last
+        if now - since >= EVERY and not n == self.said == self.total:
+            self.last, self.said = now, n
+            parts = [f"{n} of {self.total} items"] * (n > 0) + [f"{calls} calls"] * (calls > 0)
+            print(f"{self.name}: {', '.join(parts)}", file=sys.stderr, flush=True)
 
 
 class CallLog:
@@ -149,6 +156,16 @@ class CallLog:
         self._rows = {self._name(row): row for row in read_lines(path) if "fingerprint" in row}
         old = read_lines(path.with_name("calls.old.jsonl"))
         self._old = {self._name(row): row for row in old if "fingerprint" in row and row.get("status") != "failed"}
+        self.items: set[str] = set()  # those that one call is enough for, and has answered
+        for row in self._rows.values():
+            self._count(row)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def _count(self, row: dict[str, Any]) -> None:
+        if row.get("role") in ONCE and row.get("status") != "failed":
+            self.items.add(str(row.get("item")))
 
     @staticmethod
     def _name(row: dict[str, Any]) -> tuple[str, str, str]:
@@ -167,6 +184,7 @@ class CallLog:
         with self._lock:
             append_lines(self.path, [row])
             self._rows[self._name(row)] = row
+            self._count(row)
         if self._on_append is not None:
             self._on_append(len(self._rows))
 
@@ -203,19 +221,20 @@ class Workspace:
         is_log = not self.quiet and not sys.stderr.isatty()
         told = _Told(name, total) if is_log else None
         with tqdm(total=total, desc=name, unit="item", disable=self.quiet or is_log, file=sys.stderr) as bar:
+            n_done = 0
 
-            def count_calls(n: int) -> None:
-                bar.set_postfix_str(f"calls={n}")
+            def show(_: int = 0) -> None:
+                bar.n = n = min(total, max(n_done, len(calls.items)))
+                bar.set_postfix_str(f"calls={len(calls)}" if len(calls) else "")
                 if told is not None:
-                    told.say(f", {n} calls")
+                    told.say(n, len(calls))
 
             def advance(n: int) -> None:
-                bar.update(n)
-                if told is not None:
-                    told.n += n
-                    told.say()
+                nonlocal n_done
+                n_done += n
+                show()
 
-            self.calls = CallLog(artefact.path / "calls.jsonl", count_calls)
+            self.calls = calls = CallLog(artefact.path / "calls.jsonl", show)
             try:
                 yield advance
             finally:
