@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcontext.errors import RunError
-from graphcontext.files import append_lines, canonical, digest, jsonl, put_below, read_lines, write_atomic
+from graphcontext.files import append_lines, canonical, digest, jsonl, open_up, put_below, read_lines, write_atomic
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
@@ -47,6 +47,25 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_half_written(tmp_path: Path
                 write_atomic(path, "new")
         assert path.read_text() == "old"
         assert [p.name for p in tmp_path.iterdir()] == ["metrics.json"]
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o007, 0o077])
+def test_files_of_a_library_get_the_modes_that_the_umask_says(tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        with put_below(tmp_path / "model") as made:
+            (made / "1_Pooling").mkdir()
+            for name in ("model.safetensors", "1_Pooling/config.json"):
+                handle, temporary = tempfile.mkstemp(dir=made)  # lets its owner read it alone
+                os.close(handle)
+                os.replace(temporary, made / name)
+        scratch = Path(tempfile.mkdtemp(dir=tmp_path))
+        open_up(scratch)
+    finally:
+        os.umask(before)
+    files = {p.name: p.stat().st_mode & 0o777 for p in (tmp_path / "model").rglob("*.*")}
+    assert files == {"model.safetensors": 0o666 & ~mask, "config.json": 0o666 & ~mask}
+    assert scratch.stat().st_mode & 0o777 == 0o777 & ~mask and not list(scratch.iterdir())
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -101,6 +102,7 @@ def put_below(folder: Path) -> Iterator[Path]:
         with writing(folder):
             made.mkdir(parents=True)
             yield made
+            open_up(made)
             for file in sorted(p for p in made.rglob("*") if p.is_file()):
                 target = folder / file.relative_to(made)
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -110,6 +112,17 @@ def put_below(folder: Path) -> Iterator[Path]:
                 os.replace(file, target)
     finally:
         shutil.rmtree(made, ignore_errors=True)
+
+
+def open_up(folder: Path) -> None:
+    """Give a folder and what is in it the modes of new files here: tempfile and safetensors let only the owner read."""
+    probe = _beside(folder / "mode")
+    probe.touch()
+    file = stat.S_IMODE(probe.stat().st_mode)
+    probe.unlink()
+    for path in (folder, *folder.rglob("*")):
+        own = stat.S_IMODE(path.stat().st_mode) & 0o7000  # set-group-ID of a shared folder
+        path.chmod(own | file | (file >> 2 & 0o111) if path.is_dir() else file)
 
 
 @contextlib.contextmanager

@@ -95,6 +95,17 @@ def test_of_two_at_once_the_second_takes_what_the_first_made(node, tmp_path, loa
     assert (first / "model.safetensors").is_file()
 
 
+@pytest.mark.parametrize("mask", [0o022, 0o027])
+def test_others_may_read_it_as_the_umask_says(node, tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        target = merge(node, tmp_path / "out", tmp_path)
+    finally:
+        os.umask(before)
+    modes = {p.name: p.stat().st_mode & 0o777 for p in (target, *target.iterdir())}
+    assert modes == {name: (0o777 if name == "out" else 0o666) & ~mask for name in modes} and len(modes) > 4
+
+
 def test_what_killed_merges_left_is_swept_and_what_others_make_is_not(node, tmp_path):
     parent = tmp_path / "models"
     old = time.time() - 2 * module.OLD

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from graphcontext.errors import InputError
+from graphcontext.files import open_up
 
 
 def convert_gguf(gguf: Path, folder: Path) -> Path:
@@ -41,9 +42,7 @@ def convert_gguf(gguf: Path, folder: Path) -> Path:
         tokenizer = read_tokenizer(gguf, model.config.max_position_embeddings)
         model.save_pretrained(scratch)
         tokenizer.save_pretrained(scratch)
-        scratch.chmod(0o755)
-        for file in scratch.iterdir():
-            file.chmod(0o644)
+        open_up(scratch)
         if folder.is_dir():
             folder.rmdir()
         os.replace(scratch, folder)

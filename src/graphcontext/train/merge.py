@@ -14,7 +14,7 @@ from typing import Any
 from graphcontext import models
 from graphcontext.component import instantiate
 from graphcontext.errors import InputError
-from graphcontext.files import check_held, digest, write_atomic, writing
+from graphcontext.files import check_held, digest, open_up, write_atomic, writing
 from graphcontext.generate import adapters
 from graphcontext.generate.causal_model import CausalModel
 from graphcontext.generate.seq2seq_model import Seq2SeqModel
@@ -68,6 +68,7 @@ def merge(node: dict[str, Any], target: Path | None, root: Path) -> Path:
                 model.tokenizer.save_pretrained(str(made))
                 about = made_of | {"files": models.hash_files(made)}
                 write_atomic(made / MADE, json.dumps(about, indent=1))
+                open_up(made)
                 check_held(target)
                 if own and target.exists():
                     shutil.rmtree(target)
