@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
 import shutil
 import signal
@@ -180,6 +181,18 @@ class TestTraining:
         by_name = SentenceEncoder(str(path), normalize=False).encode(["who wrote it"])
         as_weights = SentenceEncoder(str(plain), pooling="cls", normalize=False, weights=str(path))
         np.testing.assert_array_equal(as_weights.encode(["who wrote it"]), by_name)
+
+    def test_told_to_stop_while_the_base_is_measured_it_does_not_go_on(self, bert, tmp_path, monkeypatch):
+        real, seen = EncoderBase.embed, []
+
+        def embed(*given):
+            seen.append(given)
+            os.kill(os.getpid(), signal.SIGTERM)
+            return real(*given)
+
+        monkeypatch.setattr(EncoderBase, "embed", embed)
+        stopped = api.train(*words(bert, "mdr"), root=tmp_path)
+        assert stopped.stopped_by == signal.SIGTERM and stopped.said == ("stopped at step 0 of 4",) and len(seen) == 1
 
     def test_adapter_none_measures_the_untrained_encoder(self, bert, done, tmp_path):
         base = api.train(*words(bert, "mdr", "adapter=none"), root=tmp_path)

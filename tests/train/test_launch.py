@@ -81,6 +81,22 @@ def test_signals_are_passed_on_and_it_stops_as_told(child, tmp_path, number):
     assert signal.getsignal(number) == before
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+@pytest.mark.parametrize("code", ["os._exit(0)", "os.kill(os.getpid(), signal.SIGKILL)"])
+def test_however_it_ends_by_a_signal_that_was_passed_on_it_is_a_stop(child, tmp_path, number, code):
+    ready, stopped = tmp_path / "ready", threading.Event()
+    child(
+        "import os, pathlib, signal, time\n"
+        f"signal.signal({int(number)}, lambda *_: {code})\n"
+        f"pathlib.Path({str(ready)!r}).touch()\n"
+        "time.sleep(60)"
+    )
+    threading.Thread(target=strike, args=(ready, number, stopped), daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        launch(Adapter, tmp_path, quiet=True)
+    stopped.set()
+
+
 @pytest.mark.parametrize("terminal", [False, True])
 def test_ctrl_c_stops_it_once_at_the_end_of_a_step_whether_or_not_the_terminal_told_it(
     child, tmp_path, monkeypatch, terminal

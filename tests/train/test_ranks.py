@@ -13,6 +13,7 @@ from graphcontext import api
 from graphcontext.errors import InputError, RunError
 from graphcontext.train import fit, ranks
 from graphcontext.train.ranks import DONE, TRAIN, Ranks
+from graphcontext.train.stop import StopSignal
 from graphcontext.train.world import Process
 
 
@@ -72,7 +73,9 @@ class TestWords:
         leave(other)
         left.result(10)
 
-    @pytest.mark.parametrize(("error", "code"), [(InputError("x"), 2), (RunError("x"), 1), (KeyboardInterrupt(), 130)])
+    @pytest.mark.parametrize(
+        ("error", "code"), [(InputError("x"), 2), (RunError("x"), 1), (KeyboardInterrupt(), 130), (StopSignal(15), 143)]
+    )
     def test_the_others_end_as_the_first_does(self, meet, meanwhile, error, code):
         first, other = meet()
         left = meanwhile(leave, first, error)

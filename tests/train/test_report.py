@@ -61,8 +61,32 @@ def test_a_log_gets_a_line_a_minute_and_the_last(capsys, monkeypatch):
     ]
 
 
+def test_a_long_validation_is_a_line_a_minute(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(report.time, "monotonic", lambda: now[0])
+    bar = Bar(total=4, done=0, quiet=False)
+    for step, done, at in ((0, 0, 0), (0, 1, 59), (0, 2, 61), (0, 3, 120), (2, 5, 125)):
+        now[0] = at
+        bar.validate(step, done, 11)
+    said = ["held-out loss of the base: 2 of 11", "held-out loss after step 2: 5 of 11"]
+    assert capsys.readouterr().err.splitlines() == said
+
+
+def test_on_a_terminal_it_stands_in_the_bar(capsys, monkeypatch):
+    monkeypatch.setattr(report.sys.stderr, "isatty", lambda: True, raising=False)
+    bar = Bar(total=4, done=0, quiet=False)
+    bar.validate(0, 3, 11)
+    shown = capsys.readouterr().err
+    assert "0/4" in shown and "held-out loss of the base: 3 of 11" in shown
+    bar.validated()
+    bar.close()
+    shown += (rest := capsys.readouterr().err)
+    assert "0/4" in rest and "held-out" not in rest and shown.count("\n") == 1
+
+
 def test_quiet_is_quiet(capsys):
     bar = Bar(total=1, done=0, quiet=True)
+    bar.validate(0, 1, 2)
     bar.advance(1, 10, 1.0, None)
     bar.close()
     assert capsys.readouterr() == ("", "")

@@ -91,6 +91,7 @@ def test_two_ranks_agree_to_stop_whoever_gets_the_signal(warm, tmp_path, hard):
     assert [rank.wait() for rank in whole] == [0, 0], [rank.err for rank in whole]
     told = (int(signal.SIGTERM), 1, "step")
     for struck, codes in [
+        ([None, (signal.SIGUSR1, 2, "base")], [138, 0]),  # before the first step
         ([told], [143, 0]),  # rank 0 alone; its exit code is that of the training
         ([None, (signal.SIGUSR1, 2, "step")], [138, 0]),  # rank 1 alone
         ([(told[0], 3, "step")] * 2, [143, 0]),

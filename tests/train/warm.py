@@ -3,7 +3,8 @@
 It reads one JSON a line: ``{"argv", "cwd", "env", "log", "blow"}`` starts a command in a process group of its own and
 answers with its pid; ``{"poll": pid}`` answers with its exit code (negative: the signal that ended it), null while it
 runs. ``blow`` is null, or [signal, step, place]: the command gets the signal in the midst of that optimiser step: after
-its first forward pass (``step``), in the midst of writing a checkpoint after it (``checkpoint``), or of the result.
+its first forward pass (``step``), in the midst of writing a checkpoint after it (``checkpoint``), or of the result;
+or at that batch of held-out pairs, from 0, of the base model (``base``).
 It computes nothing itself, so that its children find neither threads nor locks of another's.
 """
 
@@ -54,7 +55,7 @@ def await_blow(number: int, step: int, place: str) -> None:
     from graphcontext.train import checkpoint, result
     from graphcontext.train.tuning import Tuning
 
-    forward, put = Tuning.training_step, checkpoint.write_atomic
+    forward, put, measure = Tuning.training_step, checkpoint.write_atomic, Tuning.held_out_loss
     at: list[int] = [-1]
 
     def training_step(module: Tuning, *given: Any) -> Any:
@@ -63,6 +64,14 @@ def await_blow(number: int, step: int, place: str) -> None:
         if place == "step" and module.done == step and module.passes == 1:
             os.kill(os.getpid(), number)
         return loss
+
+    def held_out_loss(module: Tuning, batches: Any, look: Any) -> Any:
+        def seen(done: int, of: int) -> None:
+            if done == step and at[0] < 0:
+                os.kill(os.getpid(), number)
+            look(done, of)
+
+        return measure(module, batches, seen)
 
     def write_atomic(path: Any, content: Any) -> None:
         if place == "result" or at[0] == step:
@@ -73,6 +82,8 @@ def await_blow(number: int, step: int, place: str) -> None:
         put(path, content)
 
     Tuning.training_step = training_step
+    if place == "base":
+        Tuning.held_out_loss = held_out_loss
     if place == "checkpoint":
         checkpoint.write_atomic = write_atomic
     if place == "result":

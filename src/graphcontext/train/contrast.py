@@ -9,7 +9,7 @@ its share of the texts again, with the same random numbers, and carries that gra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from graphcontext.train.batches import Course
 from graphcontext.train.examples import Examples
 from graphcontext.train.settings import TrainerSettings
 from graphcontext.train.strategy import precision_of
-from graphcontext.train.tuning import Tuning, derive
+from graphcontext.train.tuning import Look, Tuning, derive, unseen
 
 Ids = tuple[int, ...]
 GROUP = 32  # texts of like length that are encoded together
@@ -141,13 +141,17 @@ class ContrastiveTuning(Tuning):
         texts = [text for e in examples for text in self.loss.draw(e.id, e.others, self.seed, step)]
         return contest(examples, [self.base.passage(text) for text in texts])
 
-    def encode(self, texts: Sequence[Ids]) -> Tensor:
+    def encode(self, texts: Sequence[Ids], look: Look = unseen) -> Tensor:
         """Return the vectors (n_texts, dim) float32 that dot products are taken of."""
         groups = [texts[start : start + GROUP] for start in range(0, len(texts), GROUP)]
-        pooled = torch.cat([self.base.embed(self.network, group, self.device) for group in groups])
+        parts = []
+        for number, group in enumerate(groups):
+            look(number, len(groups))
+            parts.append(self.base.embed(self.network, group, self.device))
+        pooled = torch.cat(parts)
         return normalize(pooled, dim=1) if self.base.normalize else pooled
 
-    def held_out_loss(self, batches: Iterable[dict[str, Any]]) -> tuple[float, int]:
+    def held_out_loss(self, batches: Collection[dict[str, Any]], look: Look = unseen) -> tuple[float, int]:
         """Return the mean loss of held-out examples and their number; each query among all of its own corpus.
 
         So it depends on no batch. ``measured`` then holds ``held_out_mrr``, the mean of 1 / rank of the target there,
@@ -161,7 +165,7 @@ class ContrastiveTuning(Tuning):
         texts = texts_of(contests)
         low = precision_of(self.settings)[0] == "bfloat16"
         with torch.no_grad(), torch.autocast(self.device.type, torch.bfloat16, enabled=low):
-            vectors = self.encode(texts)
+            vectors = self.encode(texts, look)
         self.network.train(was_training)
         row = {text: n for n, text in enumerate(texts)}
         total, ranks = 0.0, []

@@ -6,6 +6,7 @@ import signal
 import sys
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from graphcontext.train.report import Bar, Wandb, check_wandb
 from graphcontext.train.result import write_result
 from graphcontext.train.settings import TrainerSettings
 from graphcontext.train.steps import Seats, Steps
+from graphcontext.train.stop import StopSignal, at_once
 from graphcontext.train.strategy import Calm, device_of, launched, lightning_trainer, precision_of
 from graphcontext.train.together import build
 from graphcontext.train.trained import STAGE
@@ -95,13 +97,18 @@ def train(config: dict[str, Any], root: Path | str = ".", quiet: bool = False, n
     models.resolve(node["model"], node.get("revision"))
     store = Store(Path(root) / "store")
     artefact = store.artefact(STAGE, keys.training_key(config))
-    with launched(), Ranks() as ranks:
-        if not ranks.is_first:
-            return _train(ranks, config, settings, adapter, artefact, store, True, name)
-        if ranks.are_several:  # their machines are not to stand idle
-            Lease(artefact.path.with_name(f"{artefact.key}.lock")).refuse_live()
-        with artefact.lock():
-            return _train(ranks, config, settings, adapter, artefact, store, quiet, name)
+    try:
+        with at_once(), launched(), Ranks() as ranks:
+            if not ranks.is_first:
+                return _train(ranks, config, settings, adapter, artefact, store, True, name)
+            if ranks.are_several:  # their machines are not to stand idle
+                Lease(artefact.path.with_name(f"{artefact.key}.lock")).refuse_live()
+            with artefact.lock():
+                return _train(ranks, config, settings, adapter, artefact, store, quiet, name)
+    except StopSignal as told:  # while pairs were made, or the result was written
+        if rank() > 0:
+            raise SystemExit(128 + told.number) from told
+        return Trained(artefact.path, {}, told.number, ("stopped",))
 
 
 def _train(
@@ -189,7 +196,9 @@ def fit(training: Training, quiet: bool, said: list[str]) -> dict[str, Any]:
     data.start = position.step
     if base.kind == "none":
         module.network = base.load()
-        loss, n = module.to(device_of(settings)).held_out_loss(data.held_out_loader())
+        with closing(Bar(0, 0, quiet)) as bar:
+            look = partial(bar.validate, 0)
+            loss, n = module.to(device_of(settings)).held_out_loss(data.held_out_loader(), look)
         position.base = loss if n else None
         position.rows = [{"step": 0, "epoch": 0.0, "held_out_loss": position.base, **module.measured, "seconds": 0.0}]
     elif position.step < course.total and not is_stopped_early(settings, position):

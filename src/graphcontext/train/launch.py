@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from graphcontext.errors import InputError
@@ -49,7 +50,7 @@ def launch(adapter: TrainedAdapter, root: Path, quiet: bool) -> str | None:
     reader = None if shown else threading.Thread(target=_repeat, args=(child.stderr, said, quiet), daemon=True)
     if reader is not None:
         reader.start()
-    with _forwarding(child):
+    with _forwarding(child) as told:
         try:
             code = child.wait()
         except KeyboardInterrupt:  # by Ctrl-C the child got it too, and saves its checkpoint
@@ -60,7 +61,7 @@ def launch(adapter: TrainedAdapter, root: Path, quiet: bool) -> str | None:
             raise
     if reader is not None:
         reader.join(10)
-    if code >= 128:
+    if code >= 128 or told:
         raise KeyboardInterrupt
     if code == 0 and adapter.is_trained:
         return None
@@ -98,14 +99,20 @@ def _repeat(stream: Any, said: list[str], quiet: bool) -> None:
 
 
 @contextlib.contextmanager
-def _forwarding(child: subprocess.Popen[str]) -> Iterator[None]:
-    """Pass signals that end this process on to the child, which stops at the end of a step."""
+def _forwarding(child: subprocess.Popen[str]) -> Iterator[list[int]]:
+    """Pass signals that end this process on to the child, which stops at the end of a step; yields those that came."""
+    told: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield told
         return
-    before = {number: signal.signal(number, lambda n, _: child.send_signal(n)) for number in FORWARDED}
+
+    def forward(number: int, _: FrameType | None) -> None:
+        told.append(number)
+        child.send_signal(number)
+
+    before = {number: signal.signal(number, forward) for number in FORWARDED}
     try:
-        yield
+        yield told
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

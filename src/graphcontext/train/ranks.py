@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from graphcontext.errors import GraphContextError, RunError
+from graphcontext.train.stop import StopSignal
 from graphcontext.train.strategy import Calm, environment, parted
 from graphcontext.train.world import process
 
@@ -140,4 +141,6 @@ def exit_code(error: BaseException) -> int:
     """Return the exit code of a process that an error ends."""
     if isinstance(error, GraphContextError):
         return error.exit_code
+    if isinstance(error, StopSignal):
+        return 128 + error.number
     return 130 if isinstance(error, KeyboardInterrupt) else 1

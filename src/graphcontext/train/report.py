@@ -119,6 +119,18 @@ class Bar:
             left = (now - self.begun) / max(1, step - self.first) * (self.total - step)
             print(f"train: step {step} of {self.total}, {said}, {left / 60:.0f} min left", file=sys.stderr, flush=True)
 
+    def validate(self, step: int, done: int, of: int) -> None:
+        """Show how far the validation after optimiser step ``step`` is, 0: that of the base model."""
+        said = f"held-out loss {f'after step {step}' if step else 'of the base'}: {done} of {of}"
+        self.bar.set_postfix_str(said)
+        if self.is_log and time.monotonic() - self.told >= self.EVERY:
+            self.told = time.monotonic()
+            print(said, file=sys.stderr, flush=True)
+
+    def validated(self) -> None:
+        """Take that back: the next step is under way."""
+        self.bar.set_postfix_str("")
+
     def close(self) -> None:
         self.bar.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from graphcontext.train import checkpoint
 from graphcontext.train.batches import Course
 from graphcontext.train.checkpoint import Position
 from graphcontext.train.report import Bar, Wandb, write_csv
-from graphcontext.train.stop import SIGNALS, StopWish
+from graphcontext.train.stop import BEFORE, SIGNALS, STEP, StopSignal, StopWish
 from graphcontext.train.tuning import Tuning, summed
 from graphcontext.train.world import check_group
 
@@ -63,13 +63,14 @@ class Steps(pl.Callback):
         self,
         seats: Seats,
         position: Position,
-        held_out: Callable[[], Iterable[dict[str, Any]]],
+        held_out: Callable[[], Collection[dict[str, Any]]],
         bar: Bar,
         curve: Wandb,
         profile: bool = False,
     ) -> None:
         self.seats, self.position, self.held_out, self.bar, self.curve = seats, position, held_out, bar, curve
         self.wish = StopWish()
+        self.wish.then = STEP if position.rows else BEFORE
         self.stopped_by = 0
         self.profiler = torch.profiler.profile() if profile else None
         self.window = range(0)  # passes of this process that are profiled
@@ -106,9 +107,14 @@ class Steps(pl.Callback):
         self.saved = self.clock = time.monotonic()
         self.spent = self.position.rows[-1]["seconds"] if self.position.rows else 0.0
         if not self.position.rows:
-            row = {"step": 0, "epoch": 0.0, "held_out_loss": self._validate(module), **module.measured}
+            try:
+                self.position.base = self._validate(module)
+            except StopSignal as told:
+                self.stopped_by, trainer.should_stop = told.number, True
+                return
+            self.wish.then = STEP
+            row = {"step": 0, "epoch": 0.0, "held_out_loss": self.position.base, **module.measured}
             row["seconds"] = self._seconds()
-            self.position.base = row["held_out_loss"]
             self._record(trainer, row)
         self.window = profiled(trainer.accumulate_grad_batches, module.course.total - self.position.step)
 
@@ -128,20 +134,19 @@ class Steps(pl.Callback):
             check_held(self.seats.folder)
         saves = time.monotonic() - self.saved > 60 * module.settings.checkpoint_minutes
         told = [module.loss_sum.double(), float(saves and trainer.is_global_zero)]
-        told += [float(self.wish.signal == number) for number in SIGNALS]
-        loss, saves, *signals = summed(torch.tensor(told, dtype=torch.float64, device=module.device)).tolist()
+        loss, saves = summed(torch.tensor(told, dtype=torch.float64, device=module.device)).tolist()
         loss /= module.tokens
         step = module.done + 1
         self._check(module, step, {"loss": loss, "norm of the gradient": module.norm})
         tokens, rate = module.tokens, module.settings.rate(module.done, module.course.total)
         module.done, module.passes, self.position.step = step, 0, step
-        self.stopped_by = next((int(n) for n, sent in zip(SIGNALS, signals) if sent), 0)
         is_last = step == module.course.total
         row = {"step": step, "epoch": round(step / module.course.per_epoch, 4), "loss": loss, "learning_rate": rate}
         row |= {"gradient_norm": module.norm, "target_tokens": tokens}
         validated = is_last or is_validated(step, module.course, module.settings.validations)
         row["held_out_loss"] = self._validate(module) if validated else None
         row |= module.measured if validated else {}
+        self.stopped_by = self._told(module)  # after a validation, which may take minutes
         self._check(module, step, {"held-out loss": row["held_out_loss"]})
         better = self._improve(trainer, module, row["held_out_loss"])
         row["seconds"] = self._seconds()
@@ -181,8 +186,29 @@ class Steps(pl.Callback):
         self.saved = time.monotonic()
 
     def _validate(self, module: Tuning) -> float | None:
-        loss, n = module.held_out_loss(self.held_out())
+        """Return the held-out loss, None without held-out examples.
+
+        Raises:
+            StopSignal: a rank was told to stop before the first step; nothing is lost by it.
+        """
+
+        def look(done: int, of: int) -> None:
+            self.bar.validate(self.position.step, done, of)
+            heed()
+
+        def heed() -> None:
+            if not self.position.rows and (number := self._told(module)):
+                raise StopSignal(number)
+
+        loss, n = module.held_out_loss(self.held_out(), look)
+        self.bar.validated()
+        heed()
         return loss if n else None
+
+    def _told(self, module: Tuning) -> int:
+        """Return the signal that told a rank to stop, 0 where none did; all ranks must call it."""
+        sent = torch.tensor([float(self.wish.signal == number) for number in SIGNALS], device=module.device)
+        return next((int(number) for number, n in zip(SIGNALS, summed(sent).tolist()) if n), 0)
 
     def _improve(self, trainer: pl.Trainer, module: Tuning, loss: float | None) -> bool:
         """Keep the weights of the lowest held-out loss, beside the best so far until a checkpoint names them."""

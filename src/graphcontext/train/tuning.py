@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import pytorch_lightning as pl
@@ -26,6 +26,12 @@ from graphcontext.train.batches import Course
 from graphcontext.train.examples import IGNORED, Example
 from graphcontext.train.settings import TrainerSettings
 from graphcontext.train.strategy import precision_of
+
+Look = Callable[[int, int], None]  # of how many parts are done, of how many
+
+
+def unseen(done: int, of: int) -> None:
+    """Let nobody see how far a validation is."""
 
 
 class Tuning(pl.LightningModule):
@@ -126,17 +132,18 @@ class Tuning(pl.LightningModule):
             self.trained(), lr=self.settings.learning_rate, weight_decay=self.settings.weight_decay
         )
 
-    def held_out_loss(self, batches: Iterable[dict[str, Any]]) -> tuple[float, int]:
+    def held_out_loss(self, batches: Collection[dict[str, Any]], look: Look = unseen) -> tuple[float, int]:
         """Return the mean loss of a target over held-out batches of all ranks, and the number of examples.
 
-        Nothing is drawn: dropout is off.
+        Nothing is drawn: dropout is off. ``look`` is called before each batch, on every rank.
         """
         was_training = self.network.training
         self.network.eval()
         found = torch.zeros(3, dtype=torch.float64, device=self.device)  # loss, targets, examples
         low = precision_of(self.settings)[0] == "bfloat16"
         with torch.no_grad(), torch.autocast(self.device.type, torch.bfloat16, enabled=low):
-            for batch in batches:
+            for number, batch in enumerate(batches):
+                look(number, len(batches))
                 moved = self.transfer_batch_to_device(batch, self.device, 0)
                 total, n = self.losses(moved)
                 n_examples = sum(name is not None for name in batch["ids"])
