@@ -41,7 +41,8 @@ class Asked:
         if not self.ranking.passages:
             lines.append("  none: nothing similar in the pool")
         if self.ranking.fallback:
-            lines.append(f"  ranked by fall-back: {self.ranking.fallback} (the question has no neighbour in the graph)")
+            why = " (the question has no neighbour in the graph)" if self.ranking.fallback == "cosine" else ""
+            lines.append(f"  ranked by fall-back: {self.ranking.fallback}{why}")
         way = path_lines(self.ranking, self.passages)
         lines += ["", "Path", *(f"  {line}" for line in way)] if way else []
         extra = [u for u in self.context.units if u.source not in self.passages]

@@ -11,7 +11,7 @@ from graphcontext.component import components
 from graphcontext.config import compose
 from graphcontext.evaluate import luke_tacred
 from graphcontext.evaluate.entity_tagger import Entity, EntityTagger
-from graphcontext.evaluate.luke_tacred import LukeTacred, is_plausible, pieces, sentences
+from graphcontext.evaluate.luke_tacred import LukeTacred, is_plausible, pieces
 from graphcontext.evaluate.relation_classifier import RelationClassifier
 from graphcontext.prepare import missing_models, needed_models
 
@@ -123,11 +123,6 @@ def test_pieces_fit_and_hold_every_letter(text, longest) -> None:
     found = pieces(text.strip(), lambda piece: len(piece) <= longest)
     assert all(len(piece) <= longest for piece in found)
     assert "".join("".join(found).split()) == "".join(text.split())
-
-
-def test_sentences_have_no_blanks_around_and_code_does_not_end_them() -> None:
-    assert sentences("Use ss -tlnp. It works!\n\nDone?") == ["Use ss -tlnp.", "It works!", "Done?"]
-    assert sentences("") == []
 
 
 def test_the_two_models_together(tiny_tagger: str, tiny_luke: str) -> None:

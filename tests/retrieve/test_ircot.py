@@ -89,6 +89,11 @@ def test_the_chain_ends_after_max_steps_or_without_a_sentence():
     assert len(retrieve(chain("  ")).passages) == 2
 
 
+def test_the_mark_of_a_list_is_no_sentence():
+    ranking = retrieve(chain("1. Solheim did it.", "2."), n_per_step=1)
+    assert [step.evidence for step in ranking.steps][1:] == ["Solheim did it."]
+
+
 def test_a_small_corpus_is_retrieved_whole_without_another_call():
     pair = Corpus.of(POOL.passages[:2])
     llm = chain()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from itertools import permutations
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from graphcontext.data.sentences import sentences
 from graphcontext.enhance.triples import Triple
 from graphcontext.evaluate import entity_tagger, relation_classifier
 from graphcontext.evaluate.entity_tagger import Entity, EntityTagger
@@ -86,16 +86,6 @@ def is_plausible(subject: Entity, relation: str, object_: Entity) -> bool:
     return object_.kind == "PERSON" or "members" not in relation
 
 
-def sentences(text: str) -> list[str]:
-    """Return the sentences of a text, without blanks around them.
-
-    >>> sentences("Use ss. It lists sockets!")
-    ['Use ss.', 'It lists sockets!']
-    """
-    found = (span.text.strip() for span in _sentencizer()(text).sents)
-    return [sentence for sentence in found if sentence]
-
-
 def pieces(sentence: str, fits: Callable[[str], bool]) -> list[str]:
     """Return a sentence, or what it falls into when it's halved until each piece fits.
 
@@ -108,16 +98,6 @@ def pieces(sentence: str, fits: Callable[[str], bool]) -> list[str]:
     middle = min(blanks, key=lambda i: abs(i - len(sentence) // 2), default=len(sentence) // 2)
     halves = (sentence[:middle].strip(), sentence[middle:].strip())
     return [piece for half in halves if half for piece in pieces(half, fits)]
-
-
-@functools.cache
-def _sentencizer() -> Any:
-    import spacy
-
-    pipeline = spacy.blank("en")
-    pipeline.add_pipe("sentencizer")
-    pipeline.max_length = 10**9  # no parser or recogniser, so no memory to guard
-    return pipeline
 
 
 def release() -> None:

@@ -11,7 +11,8 @@ from graphcontext.data.records import Context, Prediction, Question
 from graphcontext.generate.llm import LLMGenerator
 from graphcontext.generate.prompt import Prompt
 
-_ANSWER = re.compile(r".*\banswer is\b:?[ \t]*([^\n]*)", re.IGNORECASE | re.DOTALL)  # the last one
+_ANSWER = re.compile(r".*\banswer is\b:?\s*([^\n]*)", re.IGNORECASE | re.DOTALL)  # the last one
+_INITIALS = re.compile(r"(?:\b\w\.){2,}$")  # whose full stop is their own
 UNMARKED = "no 'answer is': the last line"
 
 
@@ -33,7 +34,7 @@ class IRCoT:
         InputError: ``max_new_tokens`` below 1, or a prompt that does not show the question.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     execution: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, llm: Any, prompt: Prompt, max_new_tokens: int) -> None:
@@ -58,8 +59,11 @@ def answer_of(text: str) -> tuple[str, bool]:
 
     >>> answer_of("Lis flows to Ems. So the answer is: the Ems."), answer_of("Lis flows to Ems.")
     (('the Ems', True), ('Lis flows to Ems.', False))
+    >>> answer_of("The answer is\\nthe U.S.")
+    ('the U.S.', True)
     """
     found = _ANSWER.match(text)
     if found:
-        return found[1].strip().rstrip(".").strip(" \"'"), True
+        answer = found[1].strip()
+        return (answer if _INITIALS.search(answer) else answer.rstrip(".")).strip(" \"'"), True
     return (text.strip().splitlines() or [""])[-1].strip(), False

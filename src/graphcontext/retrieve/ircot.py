@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from graphcontext.component import needs_graph
 from graphcontext.data.records import Corpus, Graph, Passage, Question, Ranking, Scored, Step
+from graphcontext.data.sentences import sentences
 from graphcontext.enhance.packing import SEPARATOR
 from graphcontext.errors import InputError
-from graphcontext.evaluate.luke_tacred import sentences
 from graphcontext.generate.chat import ChatRequest, ChatResponse
 from graphcontext.generate.prompt import Prompt
 from graphcontext.retrieve.by_corpus import NO_PASSAGE, checked_count, empty
@@ -19,6 +19,7 @@ from graphcontext.retrieve.lexical import NO_MATCH
 
 ANSWERED = re.compile(r"\banswer is\b", re.IGNORECASE)
 FAILED = "chain of thought failed"
+_MARK = re.compile(r"^\s*(?:\d+[.)]|[-*•])(?:\s+|$)")  # of a list, before a sentence
 
 
 @dataclass
@@ -79,7 +80,7 @@ class IRCoT:
         InputError: a count below 1, a prompt without one of its fields, a retriever that ranks fewer than ``top_k``.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     execution: ClassVar[frozenset[str]] = frozenset()
     records_steps: ClassVar[bool] = True
 
@@ -146,7 +147,8 @@ class IRCoT:
         chain.steps.append(Step((), chain.query, tuple(chosen), len(chain.passages)))
         chain.fallback = chain.fallback or ranking.fallback
         if ranking.status == "failed":
-            chain.reasons, chain.has_failed = [f"retriever: {ranking.reason}"], True
+            chain.reasons.append(f"retriever: {ranking.reason}")
+            chain.has_failed = True
         elif ranking.status == "ok" and ranking.reason and ranking.reason not in chain.reasons:
             chain.reasons.append(ranking.reason)
         full = len(chain.found) >= min(self.top_k, len(chain.passages))
@@ -163,7 +165,7 @@ class IRCoT:
 def _think(chain: Chain, response: ChatResponse) -> None:
     """Add the first sentence of an answer to the chain; the next step retrieves by it."""
     lines = [] if response.status == "failed" else response.text.strip().splitlines()
-    written = sentences(lines[0])[:1] if lines else []
+    written = sentences(_MARK.sub("", lines[0]))[:1] if lines else []
     if not written:
         chain.is_done, chain.has_failed = True, response.status == "failed"
         if chain.has_failed:
