@@ -98,8 +98,26 @@ def test_a_table_is_shown_by_caption_and_rows(title, text, shown):
 def test_the_way_of_pairs_without_seeds():
     # as retriever=mdr notes them: two steps from one passage, none before
     steps = (Step(("a",), "q Ada", ("b",), 9), Step(("a",), "q Ada", ("c",), 9))
-    (seed,) = tree(steps)
+    ((seed,),) = [turn.branches for turn in tree(steps)]
     assert seed.passage == "a" and [turn.branches[0].passage for turn in seed.turns] == ["b", "c"]
+
+
+def test_what_a_chain_of_thought_looked_for_stands_before_what_it_found():
+    # as retriever=ircot notes them: no passage leads to another; a route of retriever=structured stands alone
+    steps = (
+        Step((), "Which river?", ("a",), 9),
+        Step((), "Ada lived in Lis.", ("b",), 9),
+        Step((), "It is.", (), 0, "answered"),
+    )
+    ranking = Ranking("q", (Scored("a", 1.0), Scored("b", 0.5)), steps=steps)
+    found = lines(ranking, PASSAGES, question="Which river?")
+    assert [line.partition(" [")[0] for line in found] == [
+        *("seed", "evidence: Ada lived in Lis.", "→", "evidence: It is.", "(answered)"),
+    ]
+    texts = [e.text for e in elements(svg("Which river?", steps, names(ranking, PASSAGES))) if e.tag.endswith("text")]
+    assert texts.count("Ada lived in Lis.") == texts.count("answered") == 1
+    route = Ranking("q", ranking.passages, steps=(Step((), "page 3", ("a",), 9),))
+    assert lines(route, PASSAGES, question="Which river?")[0] == "evidence: page 3"
 
 
 def test_all_text_is_escaped_and_nothing_is_loaded():

@@ -43,7 +43,7 @@ class Asked:
         if self.ranking.fallback:
             why = " (the question has no neighbour in the graph)" if self.ranking.fallback == "cosine" else ""
             lines.append(f"  ranked by fall-back: {self.ranking.fallback}{why}")
-        way = path_lines(self.ranking, self.passages)
+        way = path_lines(self.ranking, self.passages, question=self.prediction.question)
         lines += ["", "Path", *(f"  {line}" for line in way)] if way else []
         extra = [u for u in self.context.units if u.source not in self.passages]
         for source, units in itertools.groupby(extra, key=lambda unit: unit.source):

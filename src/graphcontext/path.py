@@ -45,29 +45,33 @@ class Named:
         return f"[{self.rank or '–'}]"
 
 
-def tree(steps: Sequence[Step]) -> tuple[Branch, ...]:
-    """Return the seeds with what follows from each, in the order of the steps.
+def tree(steps: Sequence[Step], question: str = "") -> tuple[Turn, ...]:
+    """Return what was looked for from the question itself, one turn or more, with what follows from each passage.
 
-    Evidence that is the question itself, by which the seeds were chosen, is left out, and Markdown of tables in it.
+    Evidence that is the question is left out, and Markdown of tables in it.
+
+    Args:
+        steps: of a ranking.
+        question: what was asked; "" for the evidence of the first step.
     """
-    asked = {step.evidence for step in steps if not step.path}
+    starts = [step for step in steps if not step.path]
+    asked = question or (starts[0].evidence if starts else "")
     by_path: dict[tuple[str, ...], list[Step]] = {}
     for step in steps:
         by_path.setdefault(step.path, []).append(step)
-    seeds = [seed for step in by_path.pop((), []) for seed in step.chosen] + [path[0] for path in by_path]
+    by_path.pop((), None)
+
+    def turn(step: Step) -> Turn:
+        evidence = "" if step.evidence == asked else _TABLE.sub("", step.evidence)
+        return Turn(evidence, step.reason, tuple(branch((*step.path, passage)) for passage in step.chosen))
 
     def branch(path: tuple[str, ...]) -> Branch:
-        turns = tuple(
-            Turn(
-                "" if step.evidence in asked else _TABLE.sub("", step.evidence),
-                step.reason,
-                tuple(branch((*path, passage)) for passage in step.chosen),
-            )
-            for step in by_path.get(path, [])
-        )
-        return Branch(path[-1], turns)
+        return Branch(path[-1], tuple(turn(step) for step in by_path.get(path, [])))
 
-    return tuple(branch((seed,)) for seed in dict.fromkeys(seeds))
+    seeds = {seed for step in starts for seed in step.chosen}
+    others = dict.fromkeys(path[0] for path in by_path if path[0] not in seeds)  # of no step
+    turns = [turn(step) for step in starts]
+    return (*turns, Turn("", None, tuple(branch((seed,)) for seed in others))) if others else tuple(turns)
 
 
 def names(ranking: Ranking, passages: Mapping[str, Passage], gold: Collection[str] = ()) -> dict[str, Named]:
@@ -116,31 +120,35 @@ def cut(text: str, n: int) -> str:
     return text if len(text) <= n else text[: n - 1].rstrip() + "…"
 
 
-def lines(ranking: Ranking, passages: Mapping[str, Passage], gold: Collection[str] = ()) -> list[str]:
+def lines(
+    ranking: Ranking, passages: Mapping[str, Passage], gold: Collection[str] = (), question: str = ""
+) -> list[str]:
     """Return the way as text: each seed, what was looked for from there, and the passages that were chosen.
 
     Args:
         ranking: with steps; without them there are no lines.
         passages: those that are known, by id.
         gold: ids of the gold passages, where known.
+        question: as of :func:`tree`.
     """
     named = names(ranking, passages, gold)
     shown: list[str] = []
 
-    def add(branch: Branch, depth: int) -> None:
+    def add(branch: Branch, depth: int, kind: str) -> None:
         one = named[branch.passage]
-        kind = "→" if depth else "seed"
         said = f"{one.mark} {cut(one.title, TEXT)}" + (f": {cut(one.text, TEXT)}" if one.text else "")
         shown.append(f"{'    ' * depth}{kind} {said}{'  (gold)' if one.is_gold else ''}")
-        for turn in branch.turns:
-            indent = "    " * depth + "  "
-            if turn.evidence:
-                shown.append(f"{indent}evidence: {cut(one_line(turn.evidence), EVIDENCE)}")
-            if turn.reason:
-                shown.append(f"{indent}({turn.reason})")
-            for following in turn.branches:
-                add(following, depth + 1)
+        for following in branch.turns:
+            turn(following, depth + 1, "    " * depth + "  ", "→")
 
-    for seed in tree(ranking.steps or ()):
-        add(seed, 0)
+    def turn(turn: Turn, depth: int, indent: str, kind: str) -> None:
+        if turn.evidence:
+            shown.append(f"{indent}evidence: {cut(one_line(turn.evidence), EVIDENCE)}")
+        if turn.reason:
+            shown.append(f"{indent}({turn.reason})")
+        for following in turn.branches:
+            add(following, depth, kind)
+
+    for number, start in enumerate(tree(ranking.steps or (), question)):
+        turn(start, 0, "", "→" if number and start.evidence else "seed")
     return shown

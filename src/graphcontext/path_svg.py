@@ -50,17 +50,22 @@ def svg(question: str, steps: Sequence[Step], named: Mapping[str, Named]) -> str
         steps: of a ranking.
         named: how each passage is shown (:func:`graphcontext.path.names`).
     """
-    seeds = tree(steps)
     drawing = _Drawing(named)
     asked = wrap(question, QUESTION - 2 * PAD, N_QUESTION)
     height = drawing.box(0, 0, QUESTION, asked, "q", "qt")
     y, entries = 0.0, []
-    for seed in seeds:
-        entries.append(y + ENTRY)
-        y += drawing.branch(seed, QUESTION + SEED_GAP, y, "s") + ROW
+    for number, turn in enumerate(tree(steps, question)):
+        said = [_Line(line, "e") for line in wrap(turn.evidence, BOX, N_EVIDENCE)]
+        said += [_Line(line, "r") for line in wrap(turn.reason or "", BOX, 3)]
+        drawing.text(QUESTION + SEED_GAP, y, said)
+        y += LINE * len(said)
+        drawing.right = max(drawing.right, QUESTION + SEED_GAP + BOX * bool(said))
+        for seed in turn.branches:
+            entries.append(y + ENTRY)
+            y += drawing.branch(seed, QUESTION + SEED_GAP, y, "b" if number and turn.evidence else "s") + ROW
     drawing.fork(QUESTION, ENTRY, QUESTION + SEED_GAP, entries)
     width = max([drawing.right, QUESTION]) + 2
-    total = max(height, y - ROW) + 2
+    total = max(height, y) + 2
     label = html.escape(_clean(one_line(question)))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="way" role="img" width="{width:g}" height="{total:g}" '

@@ -68,7 +68,8 @@ def parts(trace: Trace, item: str) -> list[tuple[str, str]]:
     units = "\n\n".join(f"[{source}]\n" + "\n".join(u.text for u in group) for source, group in _by_source(context))
     facts = (f"{prediction.n_tokens} tokens" if prediction.n_tokens else "", prediction.finish or "")
     about = ", ".join([_status(prediction), *filter(None, facts)])
-    way = lines(ranking, passages(trace, item), trace.questions[item].supports)
+    asked = trace.questions[item]
+    way = lines(ranking, passages(trace, item), asked.supports, asked.text)
     return [
         (f"ranking{_reason(ranking)}", "\n".join(hits) or "(none)"),
         *([("path", "\n".join(way))] if way else []),
