@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from graphcontext.models import EMBEDDED, is_available
 
 ROOT = Path(__file__).parents[1]
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # T02: whatever a test does, no hub
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job inherits that it is ignored
 DATA = Path(os.environ.get("GRAPHCONTEXT_DATA", ROOT / "data")).expanduser().resolve()
 REQUIRED = set(filter(None, os.environ.get("GRAPHCONTEXT_REQUIRE", "").split(",")))
 

@@ -59,8 +59,9 @@ def test_the_calls_of_a_traversal(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         return cost("row", api.compose(*words, "dataset.limit=100", *more).config).calls
 
     assert calls() == 1000 and calls("retriever.branching=10") == 300  # one a seed: 30 // branching
-    # Algorithm 1 within 30 passages: 10 seeds, then 20 by threes: 7 calls
-    assert calls("retriever.mode=paper") == 700 and calls("retriever.mode=paper", "retriever.n_seeds=30") == 0
+    # Algorithm 1 within 30 passages: 20 after 10 seeds, by threes or, where neighbours are few, one by one
+    assert calls("retriever.mode=paper") == 1000 and calls("retriever.mode=paper", "retriever.n_seeds=30") == 0
+    assert calls("retriever.mode=paper", "retriever.max_hops=null") == 3000
     assert calls("agent=tfidf") == calls("agent=random") == 0
     planned = cost("row", api.compose(*words, "dataset.limit=100").config)
     # a prompt: 60 + 220 of the question + a passage of 220 + 230 tokens; 48 new ones

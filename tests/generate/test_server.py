@@ -214,13 +214,7 @@ def test_another_server_at_the_port_is_not_taken_for_ours(fake, tiny_llama, monk
         served(tiny_llama).chat(REQUESTS, "answer", 5)
 
 
-HEARS_CTRL_C = """
-import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job inherits that it is ignored
-"""
-CHILD = (
-    HEARS_CTRL_C
-    + """
+CHILD = """
 import os, sys, time
 from graphcontext.generate import server
 names = ("revision", "adapter", "context_window")
@@ -233,7 +227,6 @@ print("up", flush=True)
 if sys.argv[2] != "ends":
     time.sleep(60)
 """
-)
 
 
 @pytest.mark.parametrize("end", ["kill", "term", "interrupt", "ends", "fork"])
@@ -251,16 +244,13 @@ def test_it_never_outlives_the_process_that_started_it(fake, tiny_llama, tmp_pat
     assert gone(fake) and wait_for(lambda: not list(tmp_path.glob("*.log")))
 
 
-STARTS = (
-    HEARS_CTRL_C
-    + """
+STARTS = """
 import sys
 from graphcontext.generate.chat import ChatRequest
 from graphcontext.generate.hf import HuggingFaceLLM
 llm = HuggingFaceLLM(sys.argv[1], serve="vllm", dtype="float32", device="cpu", batch_size=4)
 llm.chat([ChatRequest(str(i), ({"role": "user", "content": "use ss"},)) for i in range(9)], "answer", 5)
 """
-)
 
 
 def test_ctrl_c_while_it_starts_ends_both_at_once(fake, tiny_llama, tmp_path, monkeypatch) -> None:

@@ -113,6 +113,8 @@ class Traversal:
             return 0
         top_k, branching = config.get("top_k", 30), config.get("branching", 3)
         n_seeds = config.get("n_seeds") or max(1, top_k // branching)
+        if config.get("mode", "code") == "paper" and n_seeds >= top_k:
+            return 0  # nothing of the budget is left
         return min(n_seeds, top_k) if config.get("max_hops", 2) == 2 else top_k  # a path is asked about once
 
     def retrieve(
