@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -95,9 +98,10 @@ def test_links_are_not_followed_out_of_the_folder_nor_round_in_circles(mixed, tm
     (mixed / "out.md").symlink_to(secret)
     (mixed / "again.md").symlink_to(mixed / "one.md")
     (mixed / "gone.md").symlink_to(tmp_path / "nothing.md")
+    (mixed / "ring.md").symlink_to("ring.md")
     (mixed / "deep" / "loop").symlink_to(mixed)
     listing = list_files(mixed, [])
-    assert set(listing.faults) == {"gone.md", "out.md"}
+    assert set(listing.faults) == {"gone.md", "out.md", "ring.md"}
     assert listing.left_out["linked folders"] == 1 and listing.left_out["links to files of the folder itself"] == 1
     assert len(listing.files) == 5
 
@@ -124,7 +128,10 @@ def test_a_folder_that_cannot_be_opened_is_told(mixed, monkeypatch):
 def test_names_that_are_no_utf8_stay_apart(tmp_path):
     for name in (b"\xff.txt", b"\xfe.txt"):
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_text("Words.")
-    assert list(list_files(tmp_path, []).files) == ["\\xfe.txt", "\\xff.txt"]
+    listing = list_files(tmp_path, [])
+    assert list(listing.files) == ["\\xfe.txt", "\\xff.txt"]
+    documents, faults = read_all(listing, Store(tmp_path / "store"), 1, quiet=True)
+    assert [document.title for document in documents.values()] == ["\\xfe", "\\xff"] and not faults
 
 
 def test_files_can_be_left_out_and_one_file_be_read(mixed):
@@ -254,6 +261,22 @@ def test_processes_read_the_same(mixed, tmp_path):
     (mixed / "empty.pdf").touch()
     listing = list_files(mixed, [])
     assert read_all(listing, Store(tmp_path / "store"), 2, quiet=True) == read_all(listing, None, 1, quiet=True)
+
+
+def test_a_script_without_a_guard_is_not_run_again_by_those_that_read(tmp_path):
+    (tmp_path / "f").mkdir()
+    for n in range(8):
+        (tmp_path / "f" / f"{n}.md").write_text(f"# Title {n}\n\nText {n}.\n")
+    script = """
+        from pathlib import Path
+        from graphcontext.data.folder_files import list_files, read_all
+        print("begun", flush=True)
+        documents, faults = read_all(list_files(Path("f"), []), None, 2, quiet=True)
+        print(len(documents), faults)
+    """
+    (tmp_path / "s.py").write_text(textwrap.dedent(script))
+    done = subprocess.run([sys.executable, "s.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("begun\n8 {}\n", "")
 
 
 def test_a_reader_that_raises_anything_is_one_line(mixed, monkeypatch):

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from graphcontext.data.document import Document, UnreadableError
@@ -64,7 +65,7 @@ def list_files(path: Path, exclude: Sequence[str]) -> Listing:
     left: Counter[str] = Counter()
 
     def named(where: str | Path) -> str:
-        return os.fsencode(Path(where).relative_to(path).as_posix()).decode(errors="backslashreplace")
+        return _text(Path(where).relative_to(path).as_posix())
 
     def refused(error: OSError) -> None:
         faults[named(error.filename)] = f"cannot be opened: {error.strerror}"
@@ -82,12 +83,14 @@ def list_files(path: Path, exclude: Sequence[str]) -> Listing:
                 left["excluded"] += 1
             elif where.suffix.lower() not in READERS:
                 left[f"of another kind ({where.suffix.lower() or 'no extension'})"] += 1
+            elif where.is_symlink() and not where.exists():  # of a ring of links too, which resolve() refuses
+                faults[name] = "is a link to nothing"
             elif where.is_symlink() and not where.resolve().is_relative_to(root):
                 faults[name] = "is a link out of the folder; not followed"
-            elif where.is_symlink() and where.exists():
+            elif where.is_symlink():
                 left["links to files of the folder itself"] += 1
             elif not where.is_file():
-                faults[name] = "is no file, or a link to nothing"
+                faults[name] = "is no file"
             else:
                 files[name] = where
     return Listing(dict(sorted(files.items())), {k: n for k, n in sorted(left.items()) if n}, faults)
@@ -135,7 +138,8 @@ def _read(waiting: dict[str, Path], n_workers: int) -> Iterator[tuple[str, Docum
         return
     open_ = dict(waiting)
     with _pool(n_workers) as pool:
-        futures = {pool.submit(read_one, path): name for name, path in open_.items()}
+        with _without_main():
+            futures = {pool.submit(read_one, path): name for name, path in open_.items()}
         with contextlib.suppress(BrokenProcessPool):
             for future in as_completed(futures):
                 yield futures[future], future.result()
@@ -143,7 +147,9 @@ def _read(waiting: dict[str, Path], n_workers: int) -> Iterator[tuple[str, Docum
     for name, path in open_.items():  # one of them ended its process: each in one of its own
         with _pool(1) as pool:
             try:
-                found: Document | str = pool.submit(read_one, path).result()
+                with _without_main():
+                    future = pool.submit(read_one, path)
+                found: Document | str = future.result()
             except BrokenProcessPool:
                 found = "ended the process that read it (too little memory?)"
         yield name, found
@@ -152,7 +158,8 @@ def _read(waiting: dict[str, Path], n_workers: int) -> Iterator[tuple[str, Docum
 def read_one(path: Path) -> Document | str:
     """Return what a file holds, or in one line why it cannot be read."""
     try:
-        return read_document(path)
+        document = read_document(path)
+        return replace(document, title=_text(document.title))
     except UnreadableError as error:
         return str(error)
     except RecursionError:
@@ -167,13 +174,29 @@ def _pool(n_workers: int) -> Executor:
     return ProcessPoolExecutor(n_workers, mp_context=multiprocessing.get_context("spawn"))
 
 
+@contextlib.contextmanager
+def _without_main() -> Iterator[None]:
+    """Start processes that do not run the script of this one again: without a guard it would read the folder anew."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _text(name: str) -> str:
+    """Return a file's name as text: bytes that are no UTF-8 as ``\\xff``."""
+    return os.fsencode(name).decode(errors="backslashreplace")
+
+
 def _n_workers(workers: int | None, n_files: int) -> int:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(workers or cores, n_files // FILES_PER_WORKER) if n_files else 1
 
 
 def _key(path: Path) -> str:
-    return digest(["document", VERSION, path.stem, path.suffix.lower(), hash_file(path)])
+    return digest(["document", VERSION, _text(path.stem), path.suffix.lower(), hash_file(path)])
 
 
 def _stored(store: Store | None, path: Path) -> Document | None:
