@@ -131,3 +131,22 @@ def test_metrics_are_written_last(run: Run) -> None:
     times = {p.name: p.stat().st_mtime_ns for p in run.path.iterdir()}
     assert max(times, key=times.__getitem__) == "metrics.json"  # a folder with it is whole
     assert json.loads((run.path / "card.json").read_text())["name"] == "cqa_sample"
+
+
+def test_what_gold_and_corpora_lack_stands_under_the_numbers(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a.md").write_text("# Title\n\nA page on rivers.\n")
+    row = {"id": "1", "question": "What is on page 1?", "supports": ["a.md#pages=1"], "split": "test"}
+    (tmp_path / "d" / "q.jsonl").write_text(json.dumps(row) + "\n")
+    words = ("dataset=folder", f"dataset.path={tmp_path / 'd'}", "dataset.questions=q.jsonl", "enhancer=none")
+    words += ("metric=[struct_em]", "generator=none", "retriever=tfidf")
+    lines = api.run(*words, root=tmp_path).summary().splitlines()
+    assert "with a gold passage that is not in the corpus, so never found: 1 of 1 questions" in lines
+    assert "struct_em_asked: of questions whose supports are pages or tables, of which there are none here" in lines
+
+
+def test_the_padding_is_said_with_how_many_corpora_came_out_otherwise(tmp_path: Path) -> None:
+    words = ("dataset=multihop_sample", "dataset.n_passages=100000", "dataset.limit=2", "enhancer=none")
+    words += ("metric=[sf_em]", "generator=none", "retriever=tfidf", "retriever.top_k=30")
+    [line] = [at for at in api.run(*words, root=tmp_path).summary().splitlines() if "padded" in at]
+    assert line.endswith("100000 passages, pad_seed 0 (2 questions short of n_passages, as the file holds no more)")

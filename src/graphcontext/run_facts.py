@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from typing import Any
 
+from graphcontext.data.multihop_card import BEYOND, SHORT
 from graphcontext.evaluate.decomposition import LABELS
 
 FEW = 10  # fewer equal grades may be chance
@@ -40,10 +41,15 @@ def describe(known: dict[str, Any], n: int) -> list[str]:
     if known.get("n_without_supports"):
         count = f"{known['n_without_supports']} of {n} questions"
         lines.append(f"without gold passages, so 0 in retrieval metrics: {count}")
+    if known.get("n_gold_unknown"):
+        count = f"{known['n_gold_unknown']} of {n} questions"
+        lines.append(f"with a gold passage that is not in the corpus, so never found: {count}")
     if known.get("n_without_references"):
         count = f"{known['n_without_references']} of {n} questions"
         mend = "generator=none scores retrieval alone"
         lines.append(f"without gold answers, so 0 in metrics of answers: {count} ({mend})")
+    for column, of in known.get("of_none", {}).items():
+        lines.append(f"{column}: of {of}, of which there are none here")
     for name, grade in known.get("one_grade", {}).items():
         lines.append(f"{name}: the grader gave all {grade['n']} answers {grade['grade']:g}; it may not tell them apart")
     if "lost" in known:
@@ -111,6 +117,22 @@ def _one_grade(job: Any) -> dict[str, dict[str, float]]:
     return found
 
 
+def _of_none(job: Any) -> dict[str, str]:
+    """Return the columns that metrics give of some questions alone, where there is none of these: column → which."""
+    given = ((name, getattr(job.pipeline.parts["metric"][name], "columns", {})) for name in job.scores)
+    pairs = ((name, column, of) for name, columns in given for column, of in columns.items())
+    return {column: of for name, column, of in pairs if all(row.get(column) is None for row in job.scores[name])}
+
+
+def _padding(card: dict[str, Any]) -> str | None:
+    """Return what corpora are padded to, and how many came out otherwise; None for none."""
+    wish = card.get("corpora", {}).get("padded to", "not padded")
+    if wish == "not padded":
+        return None
+    odd = [f"{n} {what}" for what, n in card.get("counts", {}).items() if n and what.startswith((SHORT, BEYOND))]
+    return f"{wish} ({'; '.join(odd)})" if odd else wish
+
+
 def facts(job: Any) -> dict[str, Any]:
     """Return what must stand under a number: pool size, graph, fall-backs, cut units, extraction faults."""
     n_tokens = sum(c.n_tokens for c in job.contexts)
@@ -125,16 +147,19 @@ def facts(job: Any) -> dict[str, Any]:
         "reasons": _count(said),
         "mean_context_tokens": round(n_tokens / max(1, len(job.contexts)), 1),
     }
-    padding = job.data.card.get("corpora", {}).get("padded to", "not padded")
-    if padding != "not padded":
+    if padding := _padding(job.data.card):
         found["padding"] = padding
     if getattr(job.pipeline.parts["retriever"], "top_k", None) is None:  # as many as there are: a visited set
         found["mean_ranked"] = round(sum(len(r.passages) for r in job.rankings) / max(1, len(job.rankings)), 2)
     metrics = [job.pipeline.parts["metric"][name] for name in job.scores]
     if any(getattr(metric, "needs_supports", False) for metric in metrics):
         found["n_without_supports"] = sum(not q.supports for q in job.data.questions)
+        known = {corpus_id: {p.id for p in corpus.passages} for corpus_id, corpus in job.data.corpora.items()}
+        found["n_gold_unknown"] = sum(not known[q.corpus_id].issuperset(q.supports) for q in job.data.questions)
     if any(getattr(metric, "needs_answers", True) for metric in metrics):
         found["n_without_references"] = sum(not q.references for q in job.data.questions)
+    if of_none := _of_none(job):
+        found["of_none"] = of_none
     if same := _one_grade(job):
         found["one_grade"] = same
     seen = job.pipeline.stages.seen

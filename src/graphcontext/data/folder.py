@@ -144,6 +144,14 @@ class Folder:
         side = side or self.side
         splits.check_side(side)
         path, listing, asked = _files(self.name, self.path, self.exclude, self.questions)
+        counts: Counter[str] = Counter()
+        ignored: Counter[str] = Counter()
+        chosen: tuple[Asked, ...] = ()
+        split: dict[str, Any] = {}
+        if asked is not None:  # before the documents, which take long
+            made = cut(read_questions(_own(path, asked), counts, ignored), self.split, self.exclude_duplicates, counts)
+            chosen = scored(made, side, asked)
+            split = {"side": side, "rule": made.rule, "why": made.why} | {s: len(q) for s, q in made.by_side.items()}
         store = self._workspace.store if self._workspace else None
         documents, faults = read_all(listing, store, self.workers, bool(self._workspace and self._workspace.quiet))
         _tell(path, faults, documents, listing)
@@ -153,14 +161,6 @@ class Folder:
         documents = _titled_apart(documents)
         found = [p for name, document in documents.items() for p in passages(document, name, self.cutting)]
         corpus = Corpus.of(found)
-        counts: Counter[str] = Counter()
-        ignored: Counter[str] = Counter()
-        chosen: tuple[Asked, ...] = ()
-        split: dict[str, Any] = {}
-        if asked is not None:
-            made = cut(read_questions(_own(path, asked), counts, ignored), self.split, self.exclude_duplicates, counts)
-            chosen = scored(made, side, path)
-            split = {"side": side, "rule": made.rule, "why": made.why} | {s: len(q) for s, q in made.by_side.items()}
         structure = Outline(corpus)
         questions = tuple(_question(question, corpus.id, structure, counts) for question in chosen)
         card = {

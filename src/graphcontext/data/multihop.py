@@ -14,7 +14,7 @@ from graphcontext.data import sides, splits
 from graphcontext.data.json_items import Part
 from graphcontext.data.loaded import Loaded
 from graphcontext.data.location import data_path
-from graphcontext.data.multihop_card import Sizes, card_of, lacking
+from graphcontext.data.multihop_card import BEYOND, SHORT, Sizes, card_of, lacking
 from graphcontext.data.padding import Document, Documents, Made, Wanted, parse_unit
 from graphcontext.data.records import Corpus, Question
 from graphcontext.errors import InputError, did_you_mean
@@ -220,7 +220,7 @@ class MultiHop:
             key, most, found = "n_documents", self.n_documents, [size.n_documents for size in sizes]
         else:
             return {}
-        short, beyond = f"questions short of {key}, as the file holds no more", f"questions beyond {key} by their own"
+        short, beyond = f"{SHORT} {key}, as the file holds no more", f"{BEYOND} {key} by their own"
         return {short: sum(n < most for n in found), beyond: sum(n > most for n in found)}
 
 

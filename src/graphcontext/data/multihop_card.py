@@ -9,6 +9,8 @@ from typing import Any, Protocol
 from graphcontext.data.plain_text import lengths
 from graphcontext.data.records import Corpus
 
+SHORT, BEYOND = "questions short of", "questions beyond"  # what their corpora were to hold
+
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
