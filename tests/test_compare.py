@@ -10,7 +10,7 @@ import yaml
 from graphcontext.compare import compare_runs, difference
 from graphcontext.errors import InputError
 from graphcontext.files import jsonl
-from graphcontext.runs import Run, write_folder
+from graphcontext.run_folder import Run, write_folder
 
 CONFIG = {
     "dataset": {"name": "made_up"},

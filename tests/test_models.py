@@ -8,17 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from graphcontext.errors import InputError, MissingWeightsError
-from graphcontext.models import (
-    EMBEDDED,
-    embedded_folder,
-    hash_folder,
-    identity,
-    is_available,
-    resolve,
-    verify_folder,
-    verify_tokenizer,
-)
+from graphcontext.errors import MissingWeightsError
+from graphcontext.model_files import verify_folder
+from graphcontext.models import EMBEDDED, embedded_folder, identity, is_available, resolve
 
 
 def fill(path: Path, *names: str) -> Path:
@@ -68,37 +60,6 @@ def test_a_folder_is_named_by_the_hash_of_its_files_not_by_its_place(folder: Pat
     assert identity(str(moved)) != before
 
 
-def test_the_hash_of_a_folder_covers_names_and_bytes(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("1")
-    one = hash_folder(tmp_path)
-    (tmp_path / "a").rename(tmp_path / "b")
-    assert hash_folder(tmp_path) != one
-
-
-@pytest.mark.parametrize(
-    ("missing", "message"),
-    [("config.json", "lacks config.json"), ("model.safetensors", "lacks weights")],
-)
-def test_a_folder_that_lacks_a_file_names_it(folder: Path, missing: str, message: str) -> None:
-    (folder / missing).unlink()
-    with pytest.raises(InputError, match=message):
-        resolve(str(folder))
-
-
-def test_a_missing_shard_is_named(folder: Path) -> None:
-    index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    (folder / "model-1.safetensors").write_bytes(b"x")
-    with pytest.raises(InputError, match=r"lacks model-2\.safetensors, which model\.safetensors\.index\.json names"):
-        verify_folder(folder)
-
-
-def test_a_damaged_index_is_one_line(folder: Path) -> None:
-    (folder / "model.safetensors.index.json").write_text('{"weight_map": {"a": "mo')
-    with pytest.raises(InputError, match=r"model\.safetensors\.index\.json"):
-        verify_folder(folder)
-
-
 @pytest.mark.parametrize("model", ["./nowhere", "/nowhere/at/all", "~/nowhere-at-all"])
 def test_a_path_that_is_not_there_is_no_hub_name(model: str, hub: Path) -> None:
     with pytest.raises(MissingWeightsError, match="is not a folder"):
@@ -144,44 +105,6 @@ def test_a_snapshots_missing_shard_is_named(hub: Path) -> None:
     assert resolve("org/name", "c0ffee") == snapshot
 
 
-MODULES = [
-    {"path": "0_Transformer", "type": "sentence_transformers.models.Transformer"},
-    {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-    {"path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
-]
-
-
-@pytest.mark.parametrize("own", ["", "0_Transformer"])
-def test_a_sentence_transformers_folder_needs_weights_and_its_poolings_config(tmp_path: Path, own: str) -> None:
-    files = [tmp_path / "m" / own / "config.json", tmp_path / "m" / own / "model.safetensors"]
-    files.append(tmp_path / "m" / "1_Pooling" / "config.json")
-    fill(tmp_path, *(str(f.relative_to(tmp_path)) for f in files))
-    (tmp_path / "m" / "modules.json").write_text(json.dumps([MODULES[0] | {"path": own}, *MODULES[1:]]))
-    assert resolve(str(tmp_path / "m")) == tmp_path / "m"
-    for file in files:
-        kept = file.read_bytes()
-        file.unlink()
-        with pytest.raises(InputError, match=f"lacks .*{file.name.replace('.', '[.]')}"):
-            resolve(str(tmp_path / "m"))
-        file.write_bytes(kept)
-
-
-def test_a_damaged_modules_json_is_one_line(folder: Path) -> None:
-    (folder / "modules.json").write_text('[{"path": ""')
-    with pytest.raises(InputError, match=r"modules\.json is damaged"):
-        verify_folder(folder)
-
-
-def test_a_spacy_pipeline_needs_its_meta_tokenizer_and_vocabulary(tmp_path: Path) -> None:
-    needed = ("config.cfg", "meta.json", "tokenizer", "vocab/strings.json")
-    verify_folder(fill(tmp_path, *needed))
-    for name in needed[1:]:
-        (tmp_path / name).unlink()
-        with pytest.raises(InputError, match=f"spaCy pipeline .* lacks {name}"):
-            verify_folder(tmp_path)
-        fill(tmp_path, name)
-
-
 @pytest.mark.needs_models
 @pytest.mark.parametrize("name", sorted(EMBEDDED))
 def test_the_embedded_models_are_whole(name: str) -> None:
@@ -191,14 +114,6 @@ def test_the_embedded_models_are_whole(name: str) -> None:
 def test_a_model_that_is_missing_is_said_without_a_retry(hub: Path, monkeypatch) -> None:
     monkeypatch.setattr(time, "sleep", lambda s: pytest.fail("waited"))
     assert not is_available("org/name", "c0ffee")
-
-
-@pytest.mark.parametrize("files", [("tokenizer.json",), ("vocab.txt",), ("vocab.json", "merges.txt")])
-def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path, files: tuple[str, ...]) -> None:
-    folder = fill(tmp_path / "m", "config.json", "model.safetensors", "tokenizer_config.json")
-    with pytest.raises(InputError, match=r"lacks its tokenizer \(tokenizer\.json"):
-        verify_tokenizer(folder)
-    verify_tokenizer(fill(folder, *files))
 
 
 def test_a_user_who_is_not_here_has_no_model(hub: Path) -> None:

@@ -10,7 +10,7 @@ from graphcontext import api, plan
 from graphcontext.cli import main
 from graphcontext.config import compose
 from graphcontext.plan import Cost, cost, estimate, memory_gib, text, weights_gib
-from graphcontext.runs import Run
+from graphcontext.run_folder import Run
 from graphcontext.table.expand import configs
 from graphcontext.train.counts import counts_of
 

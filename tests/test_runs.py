@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from graphcontext import api
 from graphcontext.config import compose
-from graphcontext.errors import InputError, RunError
+from graphcontext.errors import RunError
 from graphcontext.files import read_lines
 from graphcontext.run_facts import describe
-from graphcontext.runs import Run, execute, execute_all, find
+from graphcontext.run_folder import Run
+from graphcontext.runs import execute, execute_all
 
 CONF = str(Path(__file__).parent / "table" / "conf")
 
@@ -59,22 +59,6 @@ def test_the_same_config_is_the_same_run(run: Run) -> None:
     again = api.run(*words, config_dir=CONF, root=run.path.parents[1])
     assert again.path == run.path
     assert {p.name: p.read_bytes() for p in run.path.iterdir() if p.name != "manifest.json"} == before
-
-
-def test_a_run_is_found_by_the_beginning_of_its_name(run: Run, tmp_path: Path) -> None:
-    root = tmp_path / "work"
-    for name in ("abc111", "abc222", "dddddd"):
-        shutil.copytree(run.path, root / "runs" / name)
-    (root / "runs" / "abd").mkdir()  # begun, not finished
-    assert find("d", root).path == root / "runs" / "dddddd" == find(str(root / "runs" / "dddddd")).path
-    assert find("runs/abc1", root).path.name == "abc111"
-    with pytest.raises(InputError, match=r"abc: several runs begin so in .*\(abc111, abc222\)"):
-        find("abc", root)
-    for name in ("abd", "x", ""):
-        with pytest.raises(InputError, match=r"no such run in .*\(abc111, abc222, dddddd\)"):
-            find(name, root)
-    with pytest.raises(InputError, match="none yet: graphcontext run"):
-        find("x", tmp_path)
 
 
 @pytest.mark.batch_raises
@@ -125,12 +109,6 @@ def test_pagerank_ranks_otherwise_than_cosine_on_the_shipped_sample(tmp_path: Pa
     print(f"PageRank's top 2 differ from cosine's for {len(other)} of {len(dense)} questions")
     assert len(dense) == 24 and all(len(passages) == 2 for passages in (*dense.values(), *ppr.values()))
     assert len(other) >= 0.1 * len(dense)
-
-
-def test_metrics_are_written_last(run: Run) -> None:
-    times = {p.name: p.stat().st_mtime_ns for p in run.path.iterdir()}
-    assert max(times, key=times.__getitem__) == "metrics.json"  # a folder with it is whole
-    assert json.loads((run.path / "card.json").read_text())["name"] == "cqa_sample"
 
 
 def test_what_gold_and_corpora_lack_stands_under_the_numbers(tmp_path: Path) -> None:

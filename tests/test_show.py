@@ -10,7 +10,7 @@ import pytest
 
 from graphcontext import api, show
 from graphcontext.errors import InputError
-from graphcontext.runs import Run, write_folder
+from graphcontext.run_folder import Run, write_folder
 
 CONF = str(Path(__file__).parent / "table" / "conf")
 

@@ -9,7 +9,7 @@ import pytest
 
 from graphcontext.errors import InputError
 from graphcontext.files import digest
-from graphcontext.models import verify_stored
+from graphcontext.model_files import verify_stored
 from graphcontext.stage import Stages, damaged, weights_digest
 from graphcontext.store import Artefact, Store, Workspace
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from graphcontext import models, store
+from graphcontext import hashes, store
 from graphcontext.errors import InputError, RunError
 from graphcontext.files import append_lines, digest, read_lines, write_atomic
 from graphcontext.store import Artefact, CallLog, Store, Workspace
@@ -151,7 +151,7 @@ def test_one_whose_lease_was_lost_is_neither_finished_nor_cleared(artefact: Arte
         lose()
         return "0"
 
-    monkeypatch.setattr(models, "hash_file", hash_slowly)  # lost while gigabytes are hashed
+    monkeypatch.setattr(hashes, "hash_file", hash_slowly)  # lost while gigabytes are hashed
     with artefact.lock(), pytest.raises(RunError, match="taken over"):
         artefact.finish({}, {})
     assert names(artefact) == ["begun.json", "done.json", "predictions.jsonl"]

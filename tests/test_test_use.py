@@ -7,7 +7,7 @@ from typing import Any
 
 from graphcontext import test_use
 from graphcontext.config import compose
-from graphcontext.pipeline import keys
+from graphcontext.keys import keys
 
 
 def record(root: Path, *overrides: str) -> str:

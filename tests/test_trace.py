@@ -6,7 +6,7 @@ from pathlib import Path
 
 from graphcontext import trace
 from graphcontext.files import jsonl
-from graphcontext.runs import Run, write_folder
+from graphcontext.run_folder import Run, write_folder
 
 
 def call(role: str, fingerprint: str, response: str, status: str = "ok") -> dict:

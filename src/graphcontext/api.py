@@ -9,7 +9,8 @@ from graphcontext.config import Composed
 from graphcontext.config import compose as _compose
 from graphcontext.files import check_folder
 from graphcontext.prepare import check_ready
-from graphcontext.runs import Run, execute
+from graphcontext.run_folder import Run
+from graphcontext.runs import execute
 
 
 def compose(*overrides: str, config_dir: str | None = None) -> Composed:

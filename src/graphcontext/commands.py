@@ -98,13 +98,13 @@ def without_controls(text: str) -> str:
 
 def show(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     """``show RUN [RUN …] [--item ID] [--html FILE] [--svg FILE]``."""
-    from graphcontext import runs
+    from graphcontext import run_folder
     from graphcontext import show as view
 
     _no_overrides("show", overrides)
     if not names:
         raise InputError("show needs a RUN: a folder below runs/ or the beginning of its name")
-    found = [runs.find(name) for name in names]
+    found = [run_folder.find(name) for name in names]
     if flags.svg:
         print(f"drawing: {view.write_svg(found, flags.item, flags.svg)}")
     if flags.html:
@@ -117,13 +117,13 @@ def show(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
 
 def compare(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     """``compare RUN RUN``."""
-    from graphcontext import runs
+    from graphcontext import run_folder
     from graphcontext.compare import compare_runs
 
     _no_overrides("compare", overrides)
     if len(names) != 2:
         raise InputError(f"compare needs two RUNs, got {len(names)}")
-    print(compare_runs(runs.find(names[0]), runs.find(names[1])))
+    print(compare_runs(run_folder.find(names[0]), run_folder.find(names[1])))
     return 0
 
 
@@ -168,9 +168,10 @@ def ratings(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
 def prepare(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     """``prepare [PAPER/ID]``: the embedded models, or everything that a table or run needs."""
     from graphcontext import prepare as fetch
+    from graphcontext import wheels
 
     if not names and not overrides:
-        count = fetch.prepare_embedded()
+        count = wheels.prepare_embedded()
     else:
         count = fetch.prepare_all(_configs(names, overrides, flags))
     print(f"prepared: {count}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from graphcontext.errors import InputError
 from graphcontext.evaluate.statistics import paired_difference
-from graphcontext.runs import Run
+from graphcontext.run_folder import Run
 from graphcontext.show import name
 
 IGNORED = ("roles",)  # what components use of them stands in the components

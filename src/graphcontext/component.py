@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from graphcontext.errors import InputError, MissingDataError, did_you_mean
-from graphcontext.models import hash_file
+from graphcontext.hashes import hash_file
 
 VERBS = (
     *("load", "build", "retrieve", "enhance", "generate", "score", "compare"),

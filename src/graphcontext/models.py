@@ -7,32 +7,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 import os
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from graphcontext import gguf_files
 from graphcontext.errors import InputError, MissingWeightsError
-
-WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # in the order in which transformers looks for them
-TOKENIZERS = (  # any one of these sets of files is a tokenizer
-    ("tokenizer.json",),
-    ("vocab.txt",),
-    ("tokenizer.model",),
-    ("sentencepiece.bpe.model",),
-    ("spiece.model",),
-    ("vocab.json", "merges.txt"),
-    ("tekken.json",),
-)
-READ_BESIDE = (  # an encoder's, where it has them, beside its weights and its tokenizer
-    *("config.json", "sentence_bert_config.json"),
-    *("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
-)
-ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")  # in the order in which peft looks for them
-SHOWN = ("metrics.csv", "loss.png", "config.yaml", "profile.txt", "profile.json")  # a training's, to be looked at
-SPACY_FILES = ("meta.json", "tokenizer", "vocab/strings.json")  # beside config.cfg, in every saved pipeline
+from graphcontext.hashes import hash_file, hash_folder
+from graphcontext.model_files import ADAPTER_WEIGHTS, READ_BESIDE, TOKENIZERS, steps_of, verify_folder, verify_stored
 
 
 @dataclass(frozen=True)
@@ -188,7 +170,7 @@ def trained_identity(folder: str) -> str:
     if not path.is_dir():
         return f"unresolved:{folder}"
     verify_stored(path, f"encoder.weights={folder}")
-    steps = _steps(path / "modules.json") if (path / "modules.json").is_file() else {}
+    steps = steps_of(path / "modules.json") if (path / "modules.json").is_file() else {}
     names = ["modules.json", *(f"{step}/config.json" for step in steps.values() if step)]
     inside = path / steps.get("Transformer", "")
     files = [path / name for name in names]
@@ -230,33 +212,6 @@ def adapter_identity(adapter: str) -> str:
     return digest.hexdigest()
 
 
-def verify_stored(folder: Path, where: str) -> None:
-    """Hold what ``graphcontext train`` has put into a folder against its ``done.json``; another's is not looked at.
-
-    Curves and the config, which nothing is computed from, may be changed or away.
-
-    Args:
-        folder: of an adapter, a model or an encoder.
-        where: the key that names it, for the message.
-
-    Raises:
-        InputError: a file is not what was stored, or the training trained nothing.
-    """
-    if not (folder / "done.json").is_file():
-        return
-    mend = "train it again, or take a sound copy"
-    try:
-        done = json.loads((folder / "done.json").read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(f"{where}: done.json is not what was stored; {mend}") from error
-    if not isinstance(done, dict) or done.get("stage") != "adapter" or not isinstance(done.get("files"), dict):
-        return
-    if (name := changed_file(folder, done["files"])) is not None:
-        raise InputError(f"{where}: {name} is not what was stored; {mend}")
-    if (done.get("facts") or {}).get("kind") == "none":
-        raise InputError(f"{where}: this training trained nothing (adapter=none): {where.partition('=')[0]}=null")
-
-
 def gguf_file(model: str, revision: str | None = None) -> Path:
     """Return the GGUF file of ``model``, the first of its parts where it is split.
 
@@ -296,73 +251,6 @@ def signature(model: str, revision: str | None = None) -> str:
     return f"{named['model']}@{named['weights'][:12]}"
 
 
-def verify_folder(path: Path) -> None:
-    """Check that a model folder is whole: a config, every weight shard that its index names, its pooling's config.
-
-    A folder with ``modules.json`` (sentence-transformers) may keep its transformer in a folder of its own; one
-    with ``config.cfg`` is a spaCy pipeline.
-
-    Raises:
-        InputError: naming the file that is missing.
-    """
-    if (path / "config.cfg").is_file():
-        for name in SPACY_FILES:
-            if not (path / name).is_file():
-                raise InputError(f"spaCy pipeline {path} lacks {name}")
-        return
-    modules = path / "modules.json"
-    steps = _steps(modules) if modules.is_file() else {}
-    transformer = path / steps.get("Transformer", "")
-    if not (transformer / "config.json").is_file():
-        raise InputError(f"model folder {transformer} lacks config.json")
-    _verify_weights(transformer)
-    if "Pooling" in steps and not (path / steps["Pooling"] / "config.json").is_file():
-        raise InputError(f"model folder {path} lacks {steps['Pooling']}/config.json, which modules.json names")
-
-
-def verify_tokenizer(folder: Path) -> None:
-    """Check that ``folder`` holds a tokenizer: without its files, transformers makes up one without any words.
-
-    Raises:
-        InputError: naming the files that are missing.
-    """
-    if any(all((folder / name).is_file() for name in names) for names in TOKENIZERS):
-        return
-    raise InputError(f"model folder {folder} lacks its tokenizer (tokenizer.json, or vocab.txt, or tokenizer.model)")
-
-
-def _steps(modules: Path) -> dict[str, str]:
-    """Return kind → folder of each step that a sentence-transformers ``modules.json`` names."""
-    try:
-        return {step["type"].rpartition(".")[2]: step["path"] for step in json.loads(modules.read_text())}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"model folder {modules.parent}: modules.json is damaged: it lists no steps") from error
-
-
-def _verify_weights(folder: Path) -> None:
-    """Check the first form of weights that transformers would load from ``folder``."""
-    for name in WEIGHTS:
-        index = folder / f"{name}.index.json"
-        if index.is_file():
-            verify_shards(folder, index)
-            return
-        if (folder / name).is_file():
-            return
-    if not any(file.is_file() for file in folder.glob("*.gguf")):
-        raise InputError(f"model folder {folder} lacks weights (model.safetensors)")
-
-
-def verify_shards(folder: Path, index: Path) -> None:
-    """Check that ``folder`` holds every file that its index of weights names."""
-    try:
-        shards = set(json.loads(index.read_text())["weight_map"].values())
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"model folder {folder}: {index.name} is damaged: it has no weight_map") from error
-    for shard in sorted(shards):
-        if not (folder / shard).is_file():
-            raise InputError(f"model folder {folder} lacks {shard}, which {index.name} names")
-
-
 @functools.cache
 def has_gpu() -> bool:
     """Tell whether torch can use a GPU here; torch is asked only on a machine that has a device file for one."""
@@ -376,47 +264,6 @@ def has_gpu() -> bool:
 def device(chosen: str) -> str:
     """Return the torch device that ``auto`` stands for; any other name as it is."""
     return ("cuda" if has_gpu() else "cpu") if chosen == "auto" else chosen
-
-
-def hash_folder(path: Path) -> str:
-    """Return the SHA-256 over the names and bytes of all files below ``path``, in sorted order."""
-    digest = hashlib.sha256()
-    for file in sorted(p for p in path.rglob("*") if p.is_file()):
-        digest.update(str(file.relative_to(path)).encode() + b"\0")
-        digest.update(hash_file(file).encode())
-    return digest.hexdigest()
-
-
-def hash_files(folder: Path, but: Collection[str] = ()) -> dict[str, str]:
-    """Return path → SHA-256 of the files below ``folder``, without hidden ones and what is named in ``but``."""
-    inside = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    chosen = {name: path for name, path in inside.items() if name.parts[0] not in but}
-    return {n.as_posix(): hash_file(p) for n, p in chosen.items() if not any(x.startswith(".") for x in n.parts)}
-
-
-def changed_file(folder: Path, files: dict[str, str]) -> str | None:
-    """Return the first of ``files`` (path below ``folder`` → SHA-256) that is away or another one, else None.
-
-    A training's curves and config, which nothing is computed from, are not looked at.
-    """
-    for name, stored in files.items():
-        path = folder / name
-        if name not in SHOWN and (not path.is_file() or hash_file(path) != stored):
-            return str(name)
-    return None
-
-
-_HASHES: dict[tuple[str, int, int, int], str] = {}
-
-
-def hash_file(path: Path) -> str:
-    """Return the SHA-256 of a file; one process reads an unchanged file (path, inode, size, mtime) once."""
-    stat = path.stat()
-    memo = (str(path.resolve()), stat.st_ino, stat.st_size, stat.st_mtime_ns)
-    if memo not in _HASHES:
-        with path.open("rb") as stream:
-            _HASHES[memo] = hashlib.file_digest(stream, "sha256").hexdigest()
-    return _HASHES[memo]
 
 
 def _hub_snapshot(model: str, revision: str | None) -> Path | None:

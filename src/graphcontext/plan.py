@@ -15,8 +15,8 @@ from typing import Any
 from graphcontext.component import active_metrics, components, locate
 from graphcontext.config import Composed
 from graphcontext.errors import InputError
+from graphcontext.keys import corpus_key, keys
 from graphcontext.models import has_gpu, is_available
-from graphcontext.pipeline import corpus_key, keys
 from graphcontext.prepare import missing_adapters, needed_models, unsound, untrained
 from graphcontext.train.cost import TrainingCost, training_cost
 

@@ -14,7 +14,7 @@ from graphcontext.errors import InputError
 from graphcontext.files import write_atomic
 from graphcontext.path import names
 from graphcontext.path_svg import figure, svg
-from graphcontext.runs import Run
+from graphcontext.run_folder import Run
 from graphcontext.trace import Trace, passages, title
 from graphcontext.trace import parts as trace_parts
 from graphcontext.trace import read as read_trace

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 from graphcontext.errors import InputError, RunError
 from graphcontext.files import digest
+from graphcontext.hashes import SHOWN, changed_file
 from graphcontext.manifest import peak_memory, provenance, reset_peak_memory
-from graphcontext.models import SHOWN, changed_file
 from graphcontext.store import Artefact, Workspace
 
 ATTEMPTS = 5  # to read an artefact that others may be making again at the same time

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from graphcontext.files import append_lines, check_folder, check_held, digest, read_lines, sweep, write_atomic
+from graphcontext.hashes import hash_files
 from graphcontext.lease import Lease
-from graphcontext.models import hash_files
 
 __all__ = ["Artefact", "CallLog", "Store", "Workspace", "append_lines", "digest", "read_lines", "write_atomic"]
 

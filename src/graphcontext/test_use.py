@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphcontext.files import disk_error
-from graphcontext.pipeline import Keys
+from graphcontext.keys import Keys
 
 FOLDER = "test_use"
 

@@ -13,7 +13,7 @@ from graphcontext.data.records import Context, Passage, Prediction, Question, Ra
 from graphcontext.files import read_lines
 from graphcontext.path import lines
 from graphcontext.retrieve.agents.state import call_id
-from graphcontext.runs import Run
+from graphcontext.run_folder import Run
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from graphcontext import models
 from graphcontext.errors import InputError
+from graphcontext.model_files import verify_shards, verify_tokenizer
 
 _MEND = "fetch it again"
 
@@ -24,7 +24,7 @@ def load_tokenizer(folder: Path, **options: Any) -> Any:
 
     if folder.is_file():
         return _gguf_tokenizer(folder)
-    models.verify_tokenizer(folder)
+    verify_tokenizer(folder)
     _check_json(folder, "config.json", "tokenizer_config.json", "tokenizer.json")
     try:
         with _quiet():
@@ -122,7 +122,7 @@ def _safetensors(folder: Path) -> list[Path]:
     index = folder / "model.safetensors.index.json"
     if not index.is_file():
         return []
-    models.verify_shards(folder, index)
+    verify_shards(folder, index)
     return [folder / name for name in sorted(set(json.loads(index.read_text())["weight_map"].values()))]
 
 

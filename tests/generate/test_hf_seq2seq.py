@@ -15,6 +15,7 @@ from graphcontext.generate import seq2seq_model
 from graphcontext.generate.chat import ChatRequest
 from graphcontext.generate.hf_seq2seq import Seq2SeqLLM, source_text
 from graphcontext.generate.seq2seq_model import Decoding, Seq2SeqModel
+from graphcontext.hashes import hash_folder
 from tests.tiny_models import save_tiny_bart, save_tiny_t5
 
 TARGET = "graphcontext.generate.hf_seq2seq.Seq2SeqLLM"
@@ -162,7 +163,7 @@ def test_a_tuned_model_takes_the_place_of_the_base(folder, tmp_path):
 def test_the_key_holds_what_can_change_an_answer(folder, tmp_path):
     node = {"_target_": TARGET, "model": str(folder), "beams": 2}
     key = fingerprint(node)
-    assert key["weights"] == models.hash_folder(folder) and not draws(node)
+    assert key["weights"] == hash_folder(folder) and not draws(node)
     same = {"batch_size": 3, "device": "cuda", "parameters": 1, "plan": {"layers": 1}}
     assert fingerprint(node | same) == key
     adapter = str(tune(folder, tmp_path / "adapter"))

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from graphcontext import api, prepare, runs
+from graphcontext import api, prepare, run_folder, runs
 from graphcontext.component import fingerprint
 from graphcontext.config import compose
 from graphcontext.errors import InputError, RunError
@@ -327,7 +327,7 @@ def test_what_one_machine_finished_is_found_by_one_without_the_server(fake, tiny
     conf = str(Path(__file__).parents[1] / "table" / "conf")
     words = ("dataset.limit=2", "table.rows=base", "llm=smollm2", f"llm.model={tiny_llama}", "llm.serve=vllm")
     made = api.table("tests/tiny", *words, config_dir=conf, root=tmp_path)
-    (run,) = [runs.find(path.name, tmp_path) for path in (tmp_path / "runs").iterdir()]
+    (run,) = [run_folder.find(path.name, tmp_path) for path in (tmp_path / "runs").iterdir()]
     assert run.manifest["servers"] == {"vllm": "0.99.1"} and len(started(fake)) == 1
     monkeypatch.setenv("PATH", str(tmp_path))
     assert api.table("tests/tiny", *words, config_dir=conf, root=tmp_path).markdown == made.markdown

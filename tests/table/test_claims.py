@@ -12,7 +12,7 @@ from graphcontext import cli, validate
 from graphcontext.conf_tree import options
 from graphcontext.errors import InputError
 from graphcontext.files import jsonl
-from graphcontext.runs import write_folder
+from graphcontext.run_folder import write_folder
 from graphcontext.table.claims import load_claims, read_claims, reported
 from graphcontext.table.claims_page import judge_all
 from graphcontext.table.make import Made

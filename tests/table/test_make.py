@@ -15,7 +15,7 @@ import pytest
 from graphcontext import api, cli
 from graphcontext.errors import InputError
 from graphcontext.files import read_lines
-from graphcontext.runs import Run
+from graphcontext.run_folder import Run
 from graphcontext.table import compute
 from graphcontext.table import make as making
 from graphcontext.table.cells import Cell

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from graphcontext import api
 from graphcontext.errors import InputError
-from graphcontext.runs import Run
+from graphcontext.run_folder import Run
 from graphcontext.table.cells import Cell, Measure, Rank
 from graphcontext.table.mean_rank import mean_ranks, ranks
 from graphcontext.table.render import to_csv, to_markdown, to_tex

@@ -15,7 +15,7 @@ from graphcontext.data.doccano import Judgement, Labels
 from graphcontext.errors import InputError, RunError
 from graphcontext.evaluate.statistics import permutation_p
 from graphcontext.files import jsonl, read_lines
-from graphcontext.runs import Run
+from graphcontext.run_folder import Run
 from graphcontext.table.cells import Cell, Made
 from graphcontext.table.claims import load_claims
 from graphcontext.table.rated import panel_of

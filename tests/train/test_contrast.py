@@ -16,7 +16,7 @@ import torch
 from graphcontext import api
 from graphcontext.component import components, fingerprint
 from graphcontext.errors import InputError, MissingWeightsError
-from graphcontext.pipeline import keys
+from graphcontext.keys import keys
 from graphcontext.retrieve import encoder_model
 from graphcontext.retrieve.encoder import SentenceEncoder
 from graphcontext.train.bi_encoder import Asked, BiEncoder

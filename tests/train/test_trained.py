@@ -11,7 +11,7 @@ import pytest
 from graphcontext import api, cli
 from graphcontext.component import components
 from graphcontext.errors import InputError, MissingWeightsError
-from graphcontext.pipeline import keys
+from graphcontext.keys import keys
 from graphcontext.train.trained import TARGET, TrainedAdapter
 from tests.train import tiny
 
@@ -118,7 +118,7 @@ def trained_once(data, llama, tmp_path_factory):
 
 
 def test_retrained_to_other_bytes_a_run_computes_its_answers_again(run_words, tmp_path, trained_once):
-    from graphcontext.models import hash_file
+    from graphcontext.hashes import hash_file
 
     folder = tmp_path / "store" / "adapter" / trained_once.name
     shutil.copytree(trained_once, folder)

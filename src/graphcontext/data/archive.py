@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from graphcontext import models
 from graphcontext.errors import InputError
+from graphcontext.hashes import hash_file
 
 LARGEST_RATIO, LEAST_REFUSED = 200, 100 * 10**6  # a real dump unpacks to 5–8 times its archive; bytes
 PARTS = ("Posts.xml", "PostLinks.xml", "Tags.xml")
@@ -133,7 +134,7 @@ def discard(path: Path) -> None:
 
 
 def _extracted(archive: Path) -> Path:
-    return models.home() / "downloads" / f"{archive.stem}-{models.hash_file(archive)[:12]}"
+    return models.home() / "downloads" / f"{archive.stem}-{hash_file(archive)[:12]}"
 
 
 def _check_size(archive: Path, unpacked: int) -> None:

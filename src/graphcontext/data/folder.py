@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from graphcontext import models
 from graphcontext.data import splits
 from graphcontext.data.document import Cutting, Document, passages
 from graphcontext.data.documents import READERS
@@ -25,6 +24,7 @@ from graphcontext.data.plain_text import lengths
 from graphcontext.data.questions import Asked, cut, read_questions, scored
 from graphcontext.data.records import Corpus, Passage, Question, Source
 from graphcontext.errors import InputError
+from graphcontext.hashes import hash_file
 
 if TYPE_CHECKING:
     from graphcontext.store import Workspace
@@ -227,7 +227,7 @@ def _own(path: Path, asked: Path) -> Files:
 
 def _hash(path: Path) -> str:
     try:
-        return models.hash_file(path)
+        return hash_file(path)
     except OSError as error:
         return f"not read: {error.strerror}"
 

@@ -20,7 +20,7 @@ from graphcontext.data.document import Document, UnreadableError
 from graphcontext.data.documents import READERS, read_document
 from graphcontext.errors import InputError
 from graphcontext.files import digest, write_atomic
-from graphcontext.models import hash_file
+from graphcontext.hashes import hash_file
 from graphcontext.store import Store
 
 VERSION = 2  # of the readers: raised when what they return changes

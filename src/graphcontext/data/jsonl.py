@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from graphcontext import models
 from graphcontext.data import splits
 from graphcontext.data.copies import counted, find_copies
 from graphcontext.data.json_lines import Row, rows
@@ -20,6 +19,7 @@ from graphcontext.data.plain_text import lengths
 from graphcontext.data.questions import Asked, cut, read_questions, scored
 from graphcontext.data.records import Answer, Corpus, Passage, Question, Source
 from graphcontext.errors import InputError
+from graphcontext.hashes import hash_file
 
 RULES = ("auto", "last_quarter")
 KEYS = frozenset(("id", "_id", "title", "text", "contents", "answer", "url"))
@@ -98,7 +98,7 @@ class JSONL:
             InputError: the folder holds no such data set.
         """
         _, files = _files(config["name"], config.get("path"), config.get("corpus_path"))
-        hashes = [(role, models.hash_file(file)) for role, file in files.all]
+        hashes = [(role, hash_file(file)) for role, file in files.all]
         content = hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
         return {"content": content, **splits.apart_from(config.get("side", "test"))}
 

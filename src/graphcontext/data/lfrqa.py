@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from graphcontext import models
 from graphcontext.data import leaks, splits
 from graphcontext.data.filters import Filtered, Item
 from graphcontext.data.json_lines import Row, entry_id, rows
@@ -20,6 +19,7 @@ from graphcontext.data.location import data_path
 from graphcontext.data.pool import MATCHES, Kept, load_side
 from graphcontext.data.records import Answer, Question
 from graphcontext.errors import InputError, did_you_mean
+from graphcontext.hashes import hash_file
 
 FOLDER = "lfrqa_technology"
 RULES = ("auto", "last_quarter")
@@ -87,7 +87,7 @@ class LFRQA:
         """
         # validation is apart from test since version 2, train from validation since later
         apart = splits.apart_from("train") if config.get("side") == "train" else {}
-        return {"content": models.hash_file(_file(data_path(config["name"], config.get("path"), (FOLDER,)))), **apart}
+        return {"content": hash_file(_file(data_path(config["name"], config.get("path"), (FOLDER,)))), **apart}
 
     def select(self, questions: Sequence[Question]) -> tuple[Question, ...]:
         """Return the questions that are scored: ``limit`` of them, drawn by ``seed``, in id order."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from graphcontext import models
 from graphcontext.data import sides, splits
 from graphcontext.data.json_items import Part
 from graphcontext.data.loaded import Loaded
@@ -18,6 +17,7 @@ from graphcontext.data.multihop_card import BEYOND, SHORT, Sizes, card_of, lacki
 from graphcontext.data.padding import Document, Documents, Made, Wanted, parse_unit
 from graphcontext.data.records import Corpus, Question
 from graphcontext.errors import InputError, did_you_mean
+from graphcontext.hashes import hash_file
 
 CORPORA = ("per_question", "global")
 
@@ -129,7 +129,7 @@ class MultiHop:
         """
         side = config.get("side", "test")
         files = cls.files(data_path(config["name"], config.get("path")), side, config.get("split", "auto"))
-        hashes = [(role, models.hash_file(file)) for role, file in sorted(files.items())]
+        hashes = [(role, hash_file(file)) for role, file in sorted(files.items())]
         return {"content": hashlib.sha256(json.dumps(hashes).encode()).hexdigest(), **splits.apart_from(side)}
 
     @staticmethod

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from graphcontext import models
 from graphcontext.data import archive, leaks, splits
 from graphcontext.data.dump import Dump, read_dump
 from graphcontext.data.filters import Filtered, Item, Rules, filter_threads
@@ -19,6 +18,7 @@ from graphcontext.data.location import data_path
 from graphcontext.data.pool import Kept, load_side
 from graphcontext.data.records import Question
 from graphcontext.errors import InputError, did_you_mean
+from graphcontext.hashes import hash_file
 
 _SITE_NAME = re.compile(r"([\w-]+\.)+(com|net|org)", re.IGNORECASE)  # not a dated folder such as dump.2023
 
@@ -124,7 +124,7 @@ class StackExchange:
         path = cls._locate(config["name"], config.get("path"), config.get("archive_url"))
         files = cls._stored(path)
         check_site(files[0], config.get("site"), config["name"])
-        hashes = [(cls._role(file), models.hash_file(file)) for file in files]
+        hashes = [(cls._role(file), hash_file(file)) for file in files]
         content = hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
         apart = splits.apart_from(config.get("side", "test"))
         return {"content": content, "site": config.get("site") or cls._site_of(path), **apart}

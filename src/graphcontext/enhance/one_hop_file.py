@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from graphcontext import models
 from graphcontext.data.packed import DAMAGE, open_text
 from graphcontext.enhance.one_hop import (
     EMPTY,
@@ -24,6 +23,7 @@ from graphcontext.enhance.one_hop import (
 )
 from graphcontext.enhance.surface_form import normalise
 from graphcontext.errors import InputError
+from graphcontext.hashes import hash_file
 
 COLUMNS = ("head_id", "head_label", "property_id", "property_label", "tail_id", "tail_label")
 SUFFIXES = (".tsv", ".tsv.gz")
@@ -57,7 +57,7 @@ class OneHopFile:
     @classmethod
     def identity(cls, config: dict[str, Any]) -> dict[str, str]:
         """Return the hash of the files: the key follows content, not path."""
-        hashes = [models.hash_file(file) for file in tsv_files(source_path(config["name"], config.get("path")))]
+        hashes = [hash_file(file) for file in tsv_files(source_path(config["name"], config.get("path")))]
         return {"content": hashlib.sha256(json.dumps(hashes).encode()).hexdigest()}
 
     def neighbours(self, names: Sequence[str]) -> dict[str, Neighbours]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from graphcontext.errors import InputError, MissingWeightsError
 from graphcontext.files import digest
-from graphcontext.models import ADAPTER_WEIGHTS
+from graphcontext.model_files import ADAPTER_WEIGHTS
 from graphcontext.whole import load_config, load_weights
 
 CONFIG = "adapter_config.json"

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from graphcontext.errors import InputError, MissingDataError, MissingSourceError
-from graphcontext.pipeline import Pipeline, build_parts, keys
+from graphcontext.keys import keys
+from graphcontext.pipeline import Pipeline, build_parts
 from graphcontext.plan import budgeted_limits
 from graphcontext.prepare import check_servers, missing_models, untrained
-from graphcontext.runs import Run, execute_all, run_path
+from graphcontext.run_folder import Run, run_path
+from graphcontext.runs import execute_all
 from graphcontext.stage import weights_digest
 from graphcontext.store import Store, Workspace
 from graphcontext.table import expand

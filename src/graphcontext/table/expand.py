@@ -18,7 +18,7 @@ from graphcontext.conf_tree import chosen_groups, conf_dirs
 from graphcontext.config import Composed, compose
 from graphcontext.errors import InputError, RunError, did_you_mean
 from graphcontext.files import digest, write_atomic
-from graphcontext.models import hash_file
+from graphcontext.hashes import hash_file
 from graphcontext.table.spec import KINDS, Row, Spec, load_spec
 from graphcontext.train import trained
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from graphcontext.component import components, has_answers
 from graphcontext.config import Composed
 from graphcontext.files import digest
-from graphcontext.pipeline import Keys
-from graphcontext.runs import Run
+from graphcontext.keys import Keys
+from graphcontext.run_folder import Run
 from graphcontext.table import expand
 from graphcontext.table.expand import CellConfig, Request
 from graphcontext.table.spec import Row

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphcontext.evaluate.statistics import SEED
-from graphcontext.runs import Run
+from graphcontext.run_folder import Run
 from graphcontext.table import expand
 from graphcontext.table.cells import Column, Made, Measure, Row, TableResult
 from graphcontext.table.compare import Circumstances, Place, RowScores, Tolerance, make_cells

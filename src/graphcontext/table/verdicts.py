@@ -16,7 +16,7 @@ import numpy as np
 
 from graphcontext.errors import InputError
 from graphcontext.evaluate.statistics import SEED, Difference, holm, paired_difference
-from graphcontext.runs import Run
+from graphcontext.run_folder import Run
 from graphcontext.table.cells import UNITS
 from graphcontext.table.claims import Claim, Claims
 from graphcontext.table.finished import Finished, finished

@@ -8,7 +8,7 @@ from typing import Any
 from graphcontext.component import fingerprint, locate
 from graphcontext.errors import InputError
 from graphcontext.files import digest
-from graphcontext.pipeline import corpus_key, keys
+from graphcontext.keys import corpus_key, keys
 from graphcontext.train.trained import BASE as TAKEN
 from graphcontext.train.trained import ENCODES
 

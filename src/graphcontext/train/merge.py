@@ -18,6 +18,7 @@ from graphcontext.files import check_held, digest, open_up, write_atomic, writin
 from graphcontext.generate import adapters
 from graphcontext.generate.causal_model import CausalModel
 from graphcontext.generate.seq2seq_model import Seq2SeqModel
+from graphcontext.hashes import changed_file, hash_files
 from graphcontext.lease import Lease
 from graphcontext.prepare import check_trained
 from graphcontext.store import Store, Workspace
@@ -66,7 +67,7 @@ def merge(node: dict[str, Any], target: Path | None, root: Path) -> Path:
                 made = Path(scratch) / "model"
                 network.save_pretrained(str(made))
                 model.tokenizer.save_pretrained(str(made))
-                about = made_of | {"files": models.hash_files(made)}
+                about = made_of | {"files": hash_files(made)}
                 write_atomic(made / MADE, json.dumps(about, indent=1))
                 open_up(made)
                 check_held(target)
@@ -99,7 +100,7 @@ def _wrong(target: Path, made_of: dict[str, Any]) -> str | None:
         return "is there already"
     if said != made_of:
         return "is there already"
-    changed = models.changed_file(target, files)
+    changed = changed_file(target, files)
     return f"is damaged: {changed} is not what was merged" if changed else None
 
 
