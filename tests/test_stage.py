@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from graphcontext.errors import InputError
+from graphcontext import stage
+from graphcontext.errors import InputError, RunError
 from graphcontext.files import digest
 from graphcontext.model_files import verify_stored
 from graphcontext.stage import Stages, damaged, weights_digest
@@ -55,6 +56,17 @@ def test_a_later_stage_is_made_from_what_its_run_read_not_from_what_lies_there_n
     later = stages(tmp_path)
     assert run(later, "context", "unused") == "3 units"
     assert run(later, "prediction", "from 3 units", ["context"]) == "from 3 units"
+
+
+def test_other_processes_read_what_the_first_made_with_its_failures(tmp_path: Path, monkeypatch) -> None:
+    """Each would else try again what failed, and train on other pairs than the first."""
+    other = Stages(Workspace(Store(tmp_path / "store")), makes=False)
+    run(stages(tmp_path), "context", "one failed", n_failed=1)
+    assert run(other, "context", "tried again") == "one failed"
+    assert run(stages(tmp_path), "context", "tried again") == "tried again"
+    monkeypatch.setattr(stage, "LATE", 0)
+    with pytest.raises(RunError, match=r"prediction/k is not there, which the first process has made: is the working"):
+        run(other, "prediction", "own", ["context"])
 
 
 def test_answered_calls_that_are_still_in_use_survive_other_inputs(tmp_path: Path) -> None:

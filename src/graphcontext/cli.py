@@ -10,6 +10,7 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Callable
 from typing import NoReturn
 
 from graphcontext import verbs
@@ -84,12 +85,21 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 loses no result
-    try:
+
+    def act() -> int:
         _check_encoding(given)
         code = _dispatch([a for a in given if a not in ("debug=true", "debug=false")])
         if sys.stdout is not None:
             sys.stdout.flush()  # a reader that went away, or a full disk, is met here and not at exit
         return code
+
+    return guarded(act, debug)
+
+
+def guarded(act: Callable[[], int], debug: bool = False) -> int:
+    """Do something; what ends it is said in one line, and is its exit code."""
+    try:
+        return act()
     except GraphContextError as error:
         if debug:
             raise

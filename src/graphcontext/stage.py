@@ -19,6 +19,7 @@ from graphcontext.hashes import SHOWN, changed_file
 from graphcontext.manifest import peak_memory, provenance, reset_peak_memory
 from graphcontext.store import Artefact, Workspace
 
+LATE = 60.0  # seconds after which what another process has made is not there
 ATTEMPTS = 5  # to read an artefact that others may be making again at the same time
 T = TypeVar("T")
 
@@ -43,10 +44,11 @@ class Stages:
 
     Args:
         workspace: the store.
+        makes: False for one of several processes: another has made what it reads, with what failed in it.
     """
 
-    def __init__(self, workspace: Workspace):
-        self.workspace = workspace
+    def __init__(self, workspace: Workspace, makes: bool = True):
+        self.workspace, self.makes = workspace, makes
         self.seen: dict[str, Seen] = {}
 
     def run(
@@ -71,6 +73,9 @@ class Stages:
         """
         artefact = self.workspace.store.artefact(name.partition(":")[0], key)
         made_from = {i: self.seen[i].content for i in inputs}
+        if not self.makes:
+            value, self.seen[name] = self._await(artefact, made_from, read)
+            return value
         for _ in range(ATTEMPTS):
             found = self._read(artefact, read) if artefact.is_current(made_from) else None
             if found is None:
@@ -82,6 +87,18 @@ class Stages:
                 value, self.seen[name] = found
                 return value
         raise RunError(f"{artefact.path}: what is written there does not read back; is the disk sound?")
+
+    def _await(self, artefact: Artefact, made_from: dict[str, str], read: Callable[[Path], T]) -> tuple[T, Seen]:
+        """Read what another process has made; a folder shared over a network may show it late."""
+        until = time.monotonic() + LATE
+        while True:
+            done = artefact.finished
+            if done is not None and done["inputs"] == made_from and (found := self._read(artefact, read)) is not None:
+                return found
+            if time.monotonic() > until:
+                mend = "is the working folder the same for all of them?"
+                raise RunError(f"{artefact.path} is not there, which the first process has made: {mend}")
+            time.sleep(1)
 
     def take(self, name: str, artefact: Artefact, command: str) -> None:
         """Note an artefact that another command made, as it is now.

@@ -137,7 +137,7 @@ class TestCollate:
         assert batch["ids"] == [None] and (batch["labels"] == IGNORED).all()
         assert batch["input_ids"].tolist() == [[1, 2]]
 
-    @pytest.mark.parametrize(("arguments", "width"), [({"to": 7}, 7), ({"multiple": 8}, 8), ({}, 3)])
+    @pytest.mark.parametrize(("arguments", "width"), [({"to": 7}, 7), ({}, 3)])
     def test_widths(self, arguments, width):
         batch = Collate(0, **arguments)([(example("a", 3), True)])
         assert all(batch[k].shape == (1, width) for k in ("input_ids", "attention_mask", "labels"))

@@ -265,6 +265,12 @@ def test_no_more_than_one_validation_a_step_is_planned() -> None:
     assert hours(often, 6) == hours(every, 6)
 
 
+def test_validations_after_the_last_step_are_not_planned() -> None:
+    # ended by max_steps: 6 steps are 2 of 1000 epochs of 3 steps, so 2 validations and that of the base
+    many = replace(plan(), trainer={**TRAINER, "epochs": 1000.0, "max_steps": 6})
+    assert hours(many, 6) == hours(plan(), 6)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

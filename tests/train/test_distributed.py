@@ -86,6 +86,48 @@ def test_stopped_by_its_own_launcher_under_ddp_it_goes_on_under_fsdp_and_ends_al
     assert_alike(tiny.folder_of(tmp_path), alone)
 
 
+class TestStartedHere:
+    """Without a launcher the first process starts the others, when there is something to train."""
+
+    @pytest.fixture(scope="class")
+    def ddp(self, plain):
+        return [*plain, "trainer=ddp", *CPU]
+
+    def test_a_fault_of_another_process_is_its_own_line_and_exit_code(self, warm, tmp_path, ddp):
+        first = warm.start(tmp_path, "train", "--quiet", *ddp, "adapter._target_=tests.train.tiny.OnlyTheFirst")
+        assert first.wait(120) == 2
+        said = sorted(line for line in first.err.splitlines() if not line.startswith("waiting for "))
+        assert said == [
+            "error: no adapter here",
+            "error: rank 1 of this training ended; what it said shows why",
+        ]
+        assert not list((tmp_path / "store" / "adapter").glob("*.lock"))
+
+    def test_what_is_wrong_or_done_needs_no_other_process(self, warm, tmp_path, ddp, alone):
+        short = warm.start(tmp_path, "train", "--quiet", *ddp, "trainer.max_tokens=8")
+        assert short.wait(60) == 2 and short.err.count("error: ") == 1
+        shutil.copytree(alone.parents[2] / "store", tmp_path / "store", dirs_exist_ok=True)
+        done = warm.start(tmp_path, "train", "--quiet", *ddp)
+        assert done.wait(60) == 0 and done.out.startswith("trained before")
+
+    def test_they_learn_what_one_learns_and_none_is_left_behind(self, warm, tmp_path, ddp, alone):
+        first = warm.start(tmp_path, "train", *ddp)
+        assert first.wait(180) == 0, first.err
+        assert_alike(tiny.folder_of(tmp_path), alone)
+        assert first.err.count("validation: 5 examples") == 1
+
+
+def test_a_rank_that_waits_for_the_others_heeds_signals(warm, tmp_path, plain):
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
+    words = ["train", "--quiet", *plain, "trainer=ddp", *CPU]
+    first = warm.start(tmp_path, *words, **place, RANK="0", LOCAL_RANK="0")
+    with socket.socket() as seen:
+        while seen.connect_ex(("127.0.0.1", int(place["MASTER_PORT"]))):  # until it listens
+            time.sleep(0.1)
+    first.send(signal.SIGTERM)
+    assert first.wait(20) == 143 and first.out.startswith("SIGTERM: stopped")
+
+
 @pytest.mark.slow
 def test_t43_two_cells_of_two_processes_are_two_folders_with_one_manifest_each(warm, tmp_path, plain):
     more = ["trainer=ddp", *CPU, "trainer.max_steps=1"]

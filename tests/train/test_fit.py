@@ -146,6 +146,19 @@ class TestKinds:
         assert done.facts["held_out_loss"] == {"base": tuned.facts["held_out_loss"]["base"], "best": None}
         assert not list(done.path.glob("*.safetensors"))
 
+    @pytest.mark.parametrize("adapter", ["adapter=none", "adapter=lora"])
+    def test_a_base_whose_loss_is_no_number_is_refused_before_the_first_step(self, data, tmp_path, adapter):
+        from transformers import AutoModelForCausalLM
+
+        folder = tiny.save_llama(tmp_path / "broken")
+        model = AutoModelForCausalLM.from_pretrained(folder)
+        torch.nn.init.constant_(model.model.norm.weight, float("nan"))
+        model.save_pretrained(folder)
+        given = [word for word in tiny.words(data, folder, *SHORT) if not word.startswith("adapter.")]
+        with pytest.raises(InputError, match=r"^the held-out loss of the base model is nan: its weights are damaged"):
+            api.train(*given, adapter, root=tmp_path)
+        assert not list((tmp_path / "store" / "adapter").rglob("done.json"))
+
     def test_text_is_packed(self, train):
         done = train("trainer.data=text", "trainer.max_tokens=16", "trainer.max_steps=2", "trainer.batch_size=2")
         examples = done.facts["examples"]

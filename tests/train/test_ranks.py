@@ -48,18 +48,18 @@ def leave(one, error=None):
 class TestWords:
     def test_the_others_hear_what_the_first_tells_in_its_order(self, meet, meanwhile):
         first, *others = meet(3)
-        heard = [meanwhile(lambda one=one: [one.hear(), one.begin()]) for one in others]
+        heard = [meanwhile(lambda one=one: [one.hear(), one.begin("x")]) for one in others]
         first.tell(TRAIN)
-        first.begin()
+        first.begin("x")
         assert [one.result(10) for one in heard] == [[TRAIN, None]] * 2
 
     def test_none_begins_before_the_first_has(self, meet, meanwhile):
         first, other = meet()
-        waiting = meanwhile(other.begin)
+        waiting = meanwhile(other.begin, "x")
         while not first.table.check(["ready/1"]):
             time.sleep(0.001)
         assert not waiting.done() and not other.has_begun
-        first.begin()
+        first.begin("x")
         waiting.result(10)
         assert other.has_begun
 
@@ -89,26 +89,46 @@ class TestWords:
         first, other = meet()
         leave(other, InputError("x"))
         with pytest.raises(RunError, match=r"^rank 1 of this training ended; what it said shows why$"):
-            first.begin()
+            first.begin("x")
 
     def test_the_first_does_not_wait_for_ever_for_one_that_was_killed(self, meet, monkeypatch):
         monkeypatch.setattr(ranks, "LATE", 0)
         first, _ = meet()
-        with pytest.raises(RunError, match="rank 1 of this training has not read its pairs 0 minutes after the first"):
-            first.begin()
+        with pytest.raises(RunError, match="rank 1 of this training has not come so far 0 minutes after the first"):
+            first.begin("x")
+
+    def test_a_rank_that_ends_early_ends_the_first_before_its_pairs_are_made(self, meet):
+        first, other = meet()
+        leave(other, InputError("x"))
+        with pytest.raises(RunError, match=r"^rank 1 of this training ended; what it said shows why$"):
+            first.gather("up")
+
+    def test_ranks_that_read_other_examples_do_not_train(self, meet, meanwhile):
+        first, other = meet()
+        waiting = meanwhile(other.begin, "y")
+        with pytest.raises(RunError, match="rank 1 has read other examples than the first rank: is the working folder"):
+            first.begin("x")
+        left = meanwhile(leave, first, RunError("x"))
+        with pytest.raises(SystemExit, match="1"):
+            waiting.result(10)
+        leave(other)
+        left.result(10)
 
     def test_alone_nothing_is_told(self):
         with Ranks() as alone:
             alone.tell(TRAIN)
             assert alone.hear() == TRAIN and not alone.are_several
-            alone.begin()
+            alone.begin("x")
 
 
 def test_a_rank_reads_the_checkpoint_only_when_the_first_has_made_room(words, tmp_path, meet, monkeypatch, meanwhile):
     """Else it may go on from one that the first is about to throw away, as made from other inputs."""
+    with monkeypatch.context() as alone:  # the first rank has made the pairs
+        alone.setattr(fit, "fit", lambda *_: {"stopped_by": 15, "said": ""})
+        api.train(*words(), root=tmp_path)
     _, other = meet()
     fitted = threading.Event()
-    monkeypatch.setattr(fit, "Ranks", lambda: other)
+    monkeypatch.setattr(fit, "Ranks", lambda _: other)
     monkeypatch.setattr(Ranks, "__enter__", lambda one: one)
     monkeypatch.setattr(fit, "fit", lambda *_: [fitted.set(), {"stopped_by": 15, "said": ""}][1])
     other.table.set("word/0", TRAIN)

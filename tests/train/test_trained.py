@@ -97,6 +97,19 @@ def test_a_fault_in_the_recipe_of_an_experiment_of_ones_own_is_told_by_the_run(r
         api.compose(*run_words(adapter="mylab/tuned"), config_dir=str(tmp_path / "conf"))
 
 
+def test_an_agents_prompt_is_learnt_as_the_run_puts_it_whichever_role_takes_the_adapter():
+    """A training of the default agent would have it asked by messages that it never saw."""
+
+    def asked(*words):
+        config = config_of("experiment=kgp/kgp_llama", "agent=chat", *words)
+        made = {k: v for k, v in config["retriever"]["agent"]["llm"]["adapter"].items() if k != "_target_"}
+        return TrainedAdapter(**made).compose()["agent"]
+
+    own = config_of("experiment=kgp/kgp_llama", "agent=chat")["retriever"]["agent"]
+    for words in ([], ["llm.adapter=kgp/train_agent"], ["roles.agent.adapter=kgp/train_agent"]):
+        assert asked(*words)["prompt"] == own["prompt"]
+
+
 def test_an_untrained_one_says_what_to_type(run_words, tmp_path):
     with pytest.raises(MissingWeightsError, match=r"gcg/sft is not trained yet: graphcontext train experiment=gcg/sft"):
         api.run(*run_words(), root=tmp_path)

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from graphcontext.config import compose
+from graphcontext.errors import InputError
+from graphcontext.train import world
+from graphcontext.train.adapter import LoRA
 from tests.tiny_models import save_tiny_llama
 
 SRC = Path(__file__).parents[2] / "src"
@@ -15,6 +18,15 @@ THINGS = ("ports", "disks", "logs", "users", "timers", "mails", "fonts", "shares
 HELD_OUT = ("groups", "sockets", "kernels", "swaps", "images")
 SCORED = ("cores", "threads")
 NOUNS = (*THINGS, *HELD_OUT, *SCORED)
+
+
+class OnlyTheFirst(LoRA):
+    """An adapter that other processes refuse."""
+
+    def __init__(self, rank: int, alpha: int, dropout: float, targets: list[str] | None) -> None:
+        super().__init__(rank, alpha, dropout, targets)
+        if world.rank() > 0:
+            raise InputError("no adapter here")
 
 
 def question(i: int, noun: str) -> str:

@@ -154,11 +154,10 @@ class Collate:
     Args:
         pad: id of the padding token.
         to: pad to this many tokens instead (to measure against).
-        multiple: pad to a multiple of it.
     """
 
-    def __init__(self, pad: int, to: int | None = None, multiple: int = 1) -> None:
-        self.pad, self.to, self.multiple = pad, to, multiple
+    def __init__(self, pad: int, to: int | None = None) -> None:
+        self.pad, self.to = pad, to
 
     def __call__(self, examples: Sequence[tuple[Example, bool]]) -> dict[str, Any]:
         """Return input_ids and attention_mask (n, longest input), labels (n, longest labels), ids.
@@ -179,8 +178,7 @@ class Collate:
         }
 
     def _width(self, rows: Sequence[Sequence[int]]) -> int:
-        longest = self.to or max(len(row) for row in rows)
-        return -(-longest // self.multiple) * self.multiple
+        return self.to or max(len(row) for row in rows)
 
 
 class Learnt:

@@ -13,6 +13,7 @@ from typing import Any
 from graphcontext import models
 from graphcontext.component import instantiate
 from graphcontext.errors import InputError
+from graphcontext.files import digest
 from graphcontext.lease import Lease
 from graphcontext.runs import free_models
 from graphcontext.stage import Stages, damaged
@@ -30,13 +31,14 @@ from graphcontext.train.ranks import DONE, TRAIN, Ranks
 from graphcontext.train.report import Bar, Wandb, check_wandb
 from graphcontext.train.result import write_result
 from graphcontext.train.settings import TrainerSettings
-from graphcontext.train.steps import Seats, Steps
+from graphcontext.train.spawn import Others
+from graphcontext.train.steps import Seats, Steps, check_base
 from graphcontext.train.stop import StopSignal, at_once
 from graphcontext.train.strategy import Calm, device_of, launched, lightning_trainer, precision_of
 from graphcontext.train.together import build
 from graphcontext.train.trained import STAGE
 from graphcontext.train.training import Training
-from graphcontext.train.world import check_world, rank
+from graphcontext.train.world import check_world, process, rank
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ def train(config: dict[str, Any], root: Path | str = ".", quiet: bool = False, n
     store = Store(Path(root) / "store")
     artefact = store.artefact(STAGE, keys.training_key(config))
     try:
-        with at_once(), launched(), Ranks() as ranks:
+        own = settings.world > 1 and not process().launcher
+        with at_once(), launched(), Ranks(Others(config, root, name, settings.world) if own else None) as ranks:
             if not ranks.is_first:
                 return _train(ranks, config, settings, adapter, artefact, store, True, name)
             if ranks.are_several:  # their machines are not to stand idle
@@ -122,11 +125,12 @@ def _train(
     name: str,
 ) -> Trained:
     base = base_of(config, settings, adapter) if artefact.finished is None else None  # faults before hours of pairs
+    ranks.gather("up")
     if not ranks.is_first and ranks.hear() == DONE:
         return finished(artefact)
-    stages = {"train": Stages(Workspace(store, quiet=quiet))}
+    sides_read = ("train",) if settings.data == "text" else ("train", "validation")
+    stages = {side: Stages(Workspace(store, quiet=quiet), makes=ranks.is_first) for side in sides_read}
     if settings.data != "text":
-        stages["validation"] = Stages(Workspace(store, quiet=quiet))
         read = {side: read_pairs(config, side, seen.workspace, seen) for side, seen in stages.items()}
     else:
         read = dict(zip(("train", "validation"), read_texts(config, stages["train"].workspace, stages["train"])))
@@ -145,7 +149,7 @@ def _train(
     said = [found.described(side) for side, found in sides.items()]
     if ranks.is_first:
         artefact.begin(inputs)
-    ranks.begin()
+    ranks.begin(digest(inputs))
     facts = fit(Training(config, settings, base, sides, artefact.path, name), quiet, said)
     if facts.get("stopped_by"):
         return Trained(artefact.path, {}, facts["stopped_by"], (facts["said"],))
@@ -200,6 +204,7 @@ def fit(training: Training, quiet: bool, said: list[str]) -> dict[str, Any]:
             look = partial(bar.validate, 0)
             loss, n = module.to(device_of(settings)).held_out_loss(data.held_out_loader(), look)
         position.base = loss if n else None
+        check_base(position.base)
         position.rows = [{"step": 0, "epoch": 0.0, "held_out_loss": position.base, **module.measured, "seconds": 0.0}]
     elif position.step < course.total and not is_stopped_early(settings, position):
         mode = settings.wandb if rank() == 0 else "disabled"

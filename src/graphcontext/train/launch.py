@@ -19,7 +19,7 @@ from graphcontext.train.trained import TrainedAdapter
 
 RANKS = (
     *("RANK", "WORLD_SIZE", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT"),
-    *("SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID"),
+    *("LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID"),
 )
 FORWARDED = (signal.SIGTERM, signal.SIGUSR1)
 GRACE = 3.0  # seconds that a training has to end by a Ctrl-C of its own
@@ -84,7 +84,7 @@ def absolute(word: str) -> str:
 
 def environment() -> dict[str, str]:
     """Return the environment of a training: data and models where they are for this process, no rank of its own."""
-    found = {key: value for key, value in os.environ.items() if key not in RANKS}
+    found = {k: v for k, v in os.environ.items() if k not in RANKS and not k.startswith("TORCHELASTIC_")}
     for key in ("GRAPHCONTEXT_DATA", "GRAPHCONTEXT_HOME"):
         if found.get(key):
             found[key] = os.path.abspath(os.path.expanduser(found[key]))

@@ -64,8 +64,11 @@ def evidence_pairs(data: Data, agent: Any) -> list[Pair]:
         agent: has ``request(item, question, path)``.
     """
     pairs = []
+    corpus, texts = "", {}
     for question in data.questions:
-        texts = {p.id: p.match_text for p in data.corpora[question.corpus_id].passages}
+        if corpus != question.corpus_id:  # that of all questions is read once
+            corpus = question.corpus_id
+            texts = {p.id: p.match_text for p in data.corpora[corpus].passages}
         path = [texts[support] for support in question.supports if support in texts]
         for i in range(1, max(2, len(path))):
             name = f"{question.id}/{i}"

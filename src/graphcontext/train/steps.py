@@ -15,7 +15,7 @@ import torch
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from graphcontext.errors import InputError, RunError
-from graphcontext.files import check_held, write_atomic
+from graphcontext.files import check_held, put_below, write_atomic
 from graphcontext.train import checkpoint
 from graphcontext.train.batches import Course
 from graphcontext.train.checkpoint import Position
@@ -112,6 +112,7 @@ class Steps(pl.Callback):
             except StopSignal as told:
                 self.stopped_by, trainer.should_stop = told.number, True
                 return
+            check_base(self.position.base, module.global_rank)
             self.wish.then = STEP
             row = {"step": 0, "epoch": 0.0, "held_out_loss": self.position.base, **module.measured}
             row["seconds"] = self._seconds()
@@ -168,8 +169,8 @@ class Steps(pl.Callback):
                 on_gpu = module.device.type == "cuda"
                 shown = self.profiler.key_averages().table(sort_by=f"self_{'cuda' if on_gpu else 'cpu'}_time_total")
                 write_atomic(self.seats.folder / "profile.txt", shown)
-                check_held(self.seats.folder)
-                self.profiler.export_chrome_trace(str(self.seats.folder / "profile.json"))
+                with put_below(self.seats.folder) as made:
+                    self.profiler.export_chrome_trace(str(made / "profile.json"))
 
     # Parts of a step
 
@@ -248,6 +249,19 @@ class Steps(pl.Callback):
             rate = module.settings.rate(step - 1, module.course.total)
             mend = "lower trainer.learning_rate, or set trainer.clip, or trainer.precision=float32"
             raise InputError(f"the {name} is {value} at step {step} (learning rate {rate:.2g}); {mend}")
+
+
+def check_base(loss: float | None, rank: int = 0) -> None:
+    """Refuse a base model whose held-out loss is no number, before hours of steps; the first rank says it for all.
+
+    Raises:
+        InputError: it is none.
+    """
+    if loss is None or math.isfinite(loss):
+        return
+    if rank > 0:
+        raise SystemExit(0)
+    raise InputError(f"the held-out loss of the base model is {loss}: its weights are damaged, or its dtype too small")
 
 
 def agree(step: int, device: Any) -> None:

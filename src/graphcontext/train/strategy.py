@@ -17,7 +17,14 @@ from graphcontext.train.batches import Course, Deal
 from graphcontext.train.settings import TrainerSettings
 from graphcontext.train.world import check_world, local_rank, process
 
-VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "LOCAL_RANK", "WORLD_SIZE")  # that Lightning's launcher sets
+VARIABLES = (
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "NODE_RANK",
+    "RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+)  # of ranks, while they train
 CLOSED = re.compile(r"closed|reset by peer|broken pipe|remote process|got 0 bytes", re.IGNORECASE)  # gloo, NCCL, TCP
 
 
@@ -56,11 +63,14 @@ def parted(error: Exception) -> RunError:
     """
     import torch
 
-    if torch.distributed.is_initialized() and CLOSED.search(str(error)):
-        mend = "what it said shows why, and the same command goes on from the last checkpoint"
-        return RunError(f"another process of this training ended; {mend}")
-    where = ":".join(os.environ.get(name, f"({name} is not set)") for name in VARIABLES[:2])
     first, *_ = (str(error).strip() or type(error).__name__).splitlines()
+    if torch.distributed.is_initialized():
+        closed = CLOSED.search(str(error))
+        again = "same command goes on from the last checkpoint"
+        if closed:
+            return RunError(f"another process of this training ended; what it said shows why, and the {again}")
+        return RunError(f"the processes of this training no longer hear each other ({first}): the {again}")
+    where = ":".join(os.environ.get(name, f"({name} is not set)") for name in VARIABLES[:2])
     return RunError(f"the processes of this training do not meet at {where}: {first}")
 
 

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 from graphcontext.component import components, instantiate, locate
 from graphcontext.conf_tree import chosen_groups, options, trains
 from graphcontext.errors import InputError, MissingDataError, MissingWeightsError, did_you_mean
-from graphcontext.models import adapter_identity
 
 TARGET = "graphcontext.train.trained.TrainedAdapter"
 STAGE = "adapter"  # of the store
@@ -84,10 +83,6 @@ class TrainedAdapter:
         self._folder = path
         return path
 
-    def weights_hash(self) -> str:
-        """Return the hash of the trained weights: what an answered call depends on, which the key does not say."""
-        return adapter_identity(str(self.folder))
-
     @property
     def is_trained(self) -> bool:
         """Whether it is there; False too where its data set is not, and it has no key."""
@@ -148,7 +143,10 @@ def bind_trained(config: dict[str, Any], choices: dict[str, Any], given: Sequenc
         name = llm.get("adapter")
         if _is_training(name, ADAPTER, config_dir):
             own_data = "dataset" in chosen_groups(name, config_dir)
-            node = _node(name, ADAPTER, _overrides(role, choices, given, own_data), config_dir)
+            words = _overrides(role, choices, given, own_data)
+            if "llm" in (config.get("agent") or {}) and _trains_evidence(name, words, config_dir):
+                words.append(f"agent={choices['agent']}")
+            node = _node(name, ADAPTER, words, config_dir)
             _replace(config, {**llm}, {**llm, "adapter": node})
     _check_own(config, "", config_dir)
     if config.get("trainer", {}).get("data") == "bi_encoder":  # it starts from a base without weights, or is refused
@@ -233,6 +231,11 @@ def _encoder_overrides(
     return words + [f"encoder.{k}={_text(encoder[k])}" for k in ENCODES if encoder.get(k) != own.get(k)]
 
 
+def _trains_evidence(name: str, words: list[str], config_dir: str | None) -> bool:
+    """Tell whether an agent's prompt is learnt: that of the run's own agent, whichever role takes the result."""
+    return bool(_compose(name, tuple(words), _absolute(config_dir))["trainer"]["data"] == "evidence")
+
+
 def _absolute(config_dir: str | None) -> str | None:
     return None if config_dir is None else str(Path(os.path.expanduser(config_dir)).resolve())
 
@@ -251,8 +254,6 @@ def _overrides(role: str, choices: dict[str, Any], given: Sequence[Any], own_dat
     groups = {"scale": choices["scale"], "llm": choices[f"llm@roles.{role}"], "dataset": choices["dataset"]}
     if own_data:
         del groups["dataset"]
-    if role == "agent":
-        groups["agent"] = choices["agent"]
     typed = given[-1].groups
     groups |= {key: typed[key] for key in ("encoder", "graph", "extractor", "one_hop") if key in typed}
     return [f"{k}={v}" for k, v in groups.items()] + [f"{k}={_text(v)}" for k, v in values.items()]
