@@ -169,3 +169,17 @@ def test_a_budget_gives_one_size_to_all_llm_rows(monkeypatch: pytest.MonkeyPatch
     assert limits(1.0) == [8, 8, None]
     assert limits(3.0) == limits(None) == [None, None, None]
     assert limits(0.01) == [0, 0, None] and plan.budgeted_limits([]) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["experiment=gcg/sft", "dataset=jsonl", "dataset.path=./nowhere"], "dataset.path=./nowhere: no such file"),
+        (["dataset=jsonl", "dataset.path=./nowhere"], "dataset.path=./nowhere: no such file"),
+        (["experiment=gcg/sft", "dataset=jsonl"], "no data: jsonl; looked at "),
+        (["gcg/sft"], "table 'gcg/sft': no such table; did you mean experiment=gcg/sft?"),
+    ],
+)
+def test_data_of_ones_own_that_is_not_there_is_not_planned(capsys, words: list[str], message: str) -> None:
+    assert main(["plan", *words]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {message}")

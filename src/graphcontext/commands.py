@@ -48,19 +48,23 @@ def table(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
 def train(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     """``train``: an adapter; ``train merge ADAPTER [PATH]``: a model folder with the adapter in its weights."""
     from graphcontext import api
+    from graphcontext.conf_tree import options
 
     if names[:1] == ["merge"]:
         print(f"model: {api.merge(names[1:], *overrides, config_dir=flags.config_dir)}")
         return 0
     if names:
-        raise InputError(f"train: {names[0]!r} is not KEY=VALUE{did_you_mean(names[0], ['merge'])}")
+        known = names[0] in options("experiment", flags.config_dir)
+        hint = f"; did you mean experiment={names[0]}?" if known else did_you_mean(names[0], ["merge"])
+        raise InputError(f"train: {names[0]!r} is not KEY=VALUE{hint}")
     done = api.train(*overrides, config_dir=flags.config_dir, quiet=flags.quiet)
     if not done.is_first_rank:  # the first one speaks for all, and its exit code counts
         return 0
     print("\n".join(done.lines()))
     if done.stopped_by:
         return 128 + done.stopped_by
-    print(f"model: {done.path}")
+    key = "encoder.weights" if done.facts.get("what") == "encoder" else "llm.adapter"
+    print(f"loss curve: {done.path / 'loss.png'}\nruns and tables take it by {key}={done.path}\nmodel: {done.path}")
     return 0
 
 
@@ -181,9 +185,13 @@ def prepare(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
 def plan(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     """``plan [PAPER/ID]``: what it would cost; ``plan experiment=gcg/sft``: what a training would."""
     from graphcontext import plan as costs
+    from graphcontext.keys import corpus_key
     from graphcontext.train import cost
 
     runs = _configs(names, overrides, flags)
+    if any(word.startswith(("dataset.path=", "dataset=jsonl", "dataset=folder")) for word in overrides):
+        for _, composed in runs:
+            corpus_key(composed.config)  # data of one's own is here, or the path is wrong
     if not names and _of_train(overrides, flags.config_dir):
         planned = cost.training_cost(runs[0][0], runs[0][1].config)
         print(cost.text([planned]))

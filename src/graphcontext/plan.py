@@ -19,6 +19,7 @@ from graphcontext.keys import corpus_key, keys
 from graphcontext.models import has_gpu, is_available
 from graphcontext.prepare import missing_adapters, needed_models, unsound, untrained
 from graphcontext.train.cost import TrainingCost, training_cost
+from graphcontext.train.trained import TrainedAdapter
 
 BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "4bit": 0.55, "8bit": 1.05}
 TOKENS_PER_WORD = 1.6  # English forum text with code, by a BPE tokenizer
@@ -159,8 +160,11 @@ def training_costs(runs: list[tuple[str, Composed]], root: Path | str = ".") -> 
     """Estimate each training that some of these runs wait for, once."""
     found = {tuple(a.words): a for _, composed in runs for a in untrained(composed.config, root)}
     costs = []
-    for adapter in found.values():
-        config = adapter.compose()
+    for words, adapter in found.items():
+        on_gpu = has_gpu() or "scale=paper" in words
+        config = TrainedAdapter(
+            adapter.experiment, (*adapter.overrides, *(["trainer=gpu"] if on_gpu else [])), adapter.config_dir
+        ).compose()
         costs.append(training_cost(f"{adapter.experiment} on {config['dataset'].get('name')}", config, root))
     return costs
 

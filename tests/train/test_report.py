@@ -84,6 +84,26 @@ def test_on_a_terminal_it_stands_in_the_bar(capsys, monkeypatch):
     assert "0/4" in rest and "held-out" not in rest and shown.count("\n") == 1
 
 
+def test_passes_of_a_long_step_are_counted_and_time_begins_with_the_first(capsys, monkeypatch):
+    monkeypatch.setattr(report.sys.stderr, "isatty", lambda: True, raising=False)
+    now = [0.0]
+    monkeypatch.setattr(report.time, "monotonic", lambda: now[0])
+    bar = Bar(total=4, done=0, quiet=False)
+    now[0] = 100.0  # the base model's held-out loss took that long
+    bar.start()
+    capsys.readouterr()
+    now[0] = 102.0
+    bar.count(3, 8)
+    assert "pass 3 of 8" in capsys.readouterr().err
+    bar.count(4, 8)  # at once: it is not drawn again
+    now[0] = 110.0
+    bar.count(1, 1)  # a step of one pass is no news
+    assert capsys.readouterr().err == ""
+    bar.advance(1, 100, 1.5, None)
+    bar.close()
+    assert "10 tokens/s, loss 1.500" in capsys.readouterr().err
+
+
 def test_quiet_is_quiet(capsys):
     bar = Bar(total=1, done=0, quiet=True)
     bar.validate(0, 1, 2)

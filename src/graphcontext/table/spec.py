@@ -111,7 +111,9 @@ def load_spec(name: str, config_dir: str | None = None) -> Spec:
 
     allowed = options("table", config_dir)
     if name not in allowed:
-        raise InputError(f"table {name!r}: no such table{did_you_mean(name, allowed, most=70)}")
+        known = name in options("experiment", config_dir)
+        hint = f"; did you mean experiment={name}?" if known else did_you_mean(name, allowed, most=70)
+        raise InputError(f"table {name!r}: no such table{hint}")
     path = next(r / "table" / f"{name}.yaml" for r in conf_dirs(config_dir) if (r / "table" / f"{name}.yaml").is_file())
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -41,6 +41,7 @@ class TrainingCost:
     device: str
     free: float | None
     mend: str = ""
+    ranks: int = 1
     assumed: tuple[str, ...] = ()
 
     @property
@@ -72,7 +73,7 @@ def training_cost(
     device, free = plan.free()
     assumed = [stands_on, plan.counts.known]
     if plan.on_gpu and plan.gpu is None and free_gpu_gib() is None:
-        assumed.append(f"no GPU here: planned for one {ASSUMED_GPU} (trainer.gpu=NAME: {', '.join(GPUS)})")
+        assumed.append(f"no GPU here: planned for {ASSUMED_GPU} (trainer.gpu=NAME: {', '.join(GPUS)})")
     tokens = n * min(plan.trainer["batch_size"], plan.counts.pairs) * (plan.counts.prompt + plan.counts.answer)
     found = TrainingCost(
         label=label,
@@ -88,6 +89,7 @@ def training_cost(
         hours=spent,
         device=device,
         free=free,
+        ranks=plan.place().ranks,
         assumed=tuple(line for line in assumed if line),
     )
     return found if found.fits else replace(found, mend=would_fit(plan))
@@ -179,20 +181,22 @@ def text(costs: list[TrainingCost]) -> str:
 
 
 def _block(cost: TrainingCost) -> str:
-    counts = cost.counts
+    counts, several = cost.counts, f"{cost.ranks} × " if cost.ranks > 1 else ""
     share = cost.trainable / cost.parameters if cost.parameters else 0.0
     parts = ", ".join(f"{part} {gib:.2f}" for part, gib in cost.parts.items() if gib >= 0.005)
     each = f" on each of {cost.processes} processes" if cost.processes > 1 else ""
     free = "unknown" if cost.free is None else f"{cost.free:.1f} GiB free"
     lengths = f"mean {counts.prompt + counts.answer:.0f} tokens, longest {counts.longest}"
+    assumed = " (assumed, not counted)" if counts.known else ""
+    each = " a process" if cost.ranks > 1 and not each else each
     lines = [
         ("training", f"{cost.label}: {cost.kind} on {cost.model}"),
         ("parameters", f"{cost.parameters:,}, trained {cost.trainable:,} ({share:.2%})"),
-        ("examples", f"{counts.pairs:,} and {counts.held_out:,} held out; {lengths}"),
+        ("examples", f"{counts.pairs:,} and {counts.held_out:,} held out; {lengths}{assumed}"),
         ("steps", f"{cost.steps:,}, {cost.tokens:,} tokens"),
         ("memory", f"{cost.needed:.1f} GiB, {free}"),
         ("", f"{parts}{each}"),
-        ("hours", f"{cost.hours:.2f} on {cost.device}"),
+        ("hours", f"{cost.hours:.2f} on {several if cost.device != 'cpu' else ''}{cost.device}"),
     ]
     lines += [("", line) for line in cost.assumed]
     if not cost.fits:

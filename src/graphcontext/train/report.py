@@ -102,9 +102,22 @@ class Bar:
 
         self.total, self.first, self.tokens = total, done, 0
         self.is_log = not quiet and not sys.stderr.isatty()
-        self.begun = self.told = time.monotonic()
+        self.begun = self.told = self.drawn = time.monotonic()
+        self.said = ""
         shown = quiet or self.is_log
         self.bar = tqdm(total=total, initial=done, desc="train", unit="step", disable=shown, file=sys.stderr)
+
+    def start(self) -> None:
+        """Count time from here on: the steps begin."""
+        self.begun = time.monotonic()
+        if not self.bar.disable:
+            self.bar.unpause()
+
+    def count(self, passes: int, of: int) -> None:
+        """Show how many forward passes of an optimiser step are done, where it has several; now and then."""
+        if of > 1 and time.monotonic() - self.drawn > 1:
+            self.drawn = time.monotonic()
+            self.bar.set_postfix_str(", ".join([f"pass {passes} of {of}", *([self.said] if self.said else [])]))
 
     def advance(self, step: int, tokens: int, loss: float, held_out: float | None) -> None:
         """Show that optimiser step ``step`` is done, and its loss."""
@@ -112,6 +125,7 @@ class Bar:
         now = time.monotonic()
         speed = self.tokens / max(1e-9, now - self.begun)
         said = f"{speed:,.0f} tokens/s, loss {loss:.3f}" + ("" if held_out is None else f", held out {held_out:.3f}")
+        self.said = said
         self.bar.set_postfix_str(said, refresh=False)
         self.bar.update(1)
         if self.is_log and (now - self.told >= self.EVERY or step == self.total):
@@ -129,7 +143,7 @@ class Bar:
 
     def validated(self) -> None:
         """Take that back: the next step is under way."""
-        self.bar.set_postfix_str("")
+        self.bar.set_postfix_str(self.said)
 
     def close(self) -> None:
         self.bar.close()

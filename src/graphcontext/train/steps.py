@@ -117,6 +117,7 @@ class Steps(pl.Callback):
             row = {"step": 0, "epoch": 0.0, "held_out_loss": self.position.base, **module.measured}
             row["seconds"] = self._seconds()
             self._record(trainer, row)
+        self.bar.start()
         self.window = profiled(trainer.accumulate_grad_batches, module.course.total - self.position.step)
 
     def on_train_batch_start(self, *_: Any) -> None:
@@ -130,6 +131,7 @@ class Steps(pl.Callback):
         if self.profiler is not None and self.seen == self.window.stop:
             self.profiler.stop()
         if module.passes < trainer.accumulate_grad_batches:
+            self.bar.count(module.passes, trainer.accumulate_grad_batches)
             return
         if trainer.is_global_zero:  # it holds the lease; the others end with it
             check_held(self.seats.folder)
