@@ -129,6 +129,7 @@ WRONG = {
     "addition": (["+retriever.x=1"], r"an override is KEY=VALUE"),
     "double addition": (["++retriever.top_k=1"], r"an override is KEY=VALUE"),
     "no equals": (["retriever"], r"an override is KEY=VALUE"),
+    "options of one": (["tokenizer=[words]"], r"tokenizer=\[words\]: one option is allowed"),
     "sweep of options": (["retriever=ppr,bm25"], r"sweeps several options: only run -m and submit do"),
     "sweep of values": (["retriever.top_k=1,2"], r"sweeps several values: only run -m and submit do"),
     "choice sweep": (["retriever.top_k=choice(1,2)"], r"sweeps several values"),

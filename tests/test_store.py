@@ -45,6 +45,17 @@ def test_an_artefact_is_current_for_its_inputs_only(artefact: Artefact) -> None:
     assert not artefact.is_current({"context": "b"}) and not artefact.is_current({})
 
 
+def test_a_damaged_note_of_what_was_begun_is_said(tmp_path: Path, capsys) -> None:
+    artefact = Store(tmp_path).artefact("context", "k")
+    with artefact.lock():
+        artefact.begin({"corpus": "a"})
+        (artefact.path / "begun.json").write_text('{"cor')
+        artefact.begin({"corpus": "a"})
+    said = "context/k: begun.json is not what was stored; what was begun there is begun anew\n"
+    assert capsys.readouterr().err == said
+    assert json.loads((artefact.path / "begun.json").read_text()) == {"corpus": "a"}
+
+
 def test_one_with_failed_items_is_to_be_retried(artefact: Artefact) -> None:
     fill(artefact, "x\n", {}, n_failed=1)
     assert not artefact.is_current({})

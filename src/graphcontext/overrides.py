@@ -117,6 +117,8 @@ def _expand_group(key: str) -> list[str]:
 
 def _check_options(group: str, value: str, config_dir: str | None) -> None:
     allowed = options(group, config_dir)
+    if value.startswith("[") and group != "metric":
+        raise InputError(f"{group}={value}: one option is allowed{did_you_mean('', allowed, most=12)}")
     names = re.split(r"\s*,\s*", value.strip("[] ")) if value.startswith("[") else [value]
     if not value.startswith("[") and "," in value:
         raise InputError(f"{group}={value} sweeps several options: only run -m and submit do")

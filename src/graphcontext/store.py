@@ -68,6 +68,8 @@ class Artefact:
         try:
             return json.loads((self.path / "begun.json").read_text(encoding="utf-8"))
         except ValueError:  # damaged: as good as other inputs
+            where = f"{self.stage}/{self.key[:12]}"
+            print(f"{where}: begun.json is not what was stored; what was begun there is begun anew", file=sys.stderr)
             return None
 
     def clear(self) -> None:

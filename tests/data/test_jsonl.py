@@ -309,6 +309,15 @@ def test_beir_is_read_as_it_is_and_its_sides_are_kept(tmp_path):
     assert [p.id for p in passages(folder)] == ["d0", "d1", "d2", "d3"]
 
 
+def test_a_side_whose_questions_are_all_copies_says_so(tmp_path):
+    folder = own(tmp_path, 0)
+    rows = [{"id": str(n), "question": f"what is {n % 5}?", "split": "train" if n < 5 else "test"} for n in range(10)]
+    write_jsonl(folder / "questions.jsonl", rows)
+    said = r"split=train has no question .*; 5 that are questions of other sides equal to a test question were left out"
+    with pytest.raises(InputError, match=said):
+        asked(folder, "train")
+
+
 def test_without_dev_validation_is_the_last_tenth_of_train(tmp_path):
     folder = beir(tmp_path, test=[1], train=list(range(2, 22)))
     assert asked(folder, "validation") == ["20", "21"] and len(asked(folder, "train")) == 18

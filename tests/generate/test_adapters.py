@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import PurePosixPath
 
 import pytest
 
@@ -155,6 +156,20 @@ class TestT25:
         seq2seq_model.free()
         with pytest.raises(InputError, match="cannot be loaded"):
             load(kind, base, adapter)
+        torch.save({"w": PurePosixPath("/")}, adapter / "adapter_model.bin")  # pickled code
+        with pytest.raises(InputError, match=r"adapter_model\.bin is damaged, or holds more than tensors"):
+            load(kind, base, adapter)
+
+    def test_a_weight_that_is_no_number_is_named(self, kind, base, adapter):
+        name = "base_model.model"
+
+        def spoil(weights):
+            first = sorted(weights)[0]
+            weights[first][0, 0] = float("nan")
+
+        rewrite(adapter / "adapter_model.safetensors", spoil)
+        with pytest.raises(InputError, match=rf"1 weights are no numbers, first {name}"):
+            load(kind, base, adapter)
 
 
 @pytest.mark.filterwarnings("ignore:Setting `save_embedding_layers`")
@@ -215,7 +230,7 @@ class TestBase:
         with pytest.raises(InputError, match=r"manifest\.json is damaged"):
             check_base(tmp_path, {"model": "m", "weights": "w"}, "t")
 
-    def test_of_a_foreign_adapter_two_hub_names_are_compared(self, tmp_path, monkeypatch):
+    def test_of_a_foreign_adapter_two_hub_names_are_compared(self, tmp_path, monkeypatch, capsys):
         monkeypatch.chdir(tmp_path)
         (tmp_path / "local" / "model").mkdir(parents=True)
         for named, model, is_refused in [
@@ -235,6 +250,8 @@ class TestBase:
                     check_base(tmp_path, wanted, "t")
             else:
                 check_base(tmp_path, wanted, "t")
+                is_open = (named, model) == ("org/one", "smollm2")
+                assert ("nothing here tells whether they are the same model" in capsys.readouterr().err) == is_open
 
 
 class TestFull:
@@ -308,11 +325,9 @@ class TestIdentity:
 
 
 def test_the_merge_of_a_weight_that_is_no_number_is_refused(tmp_path):
-    import torch
-
     base = save_tiny_t5(tmp_path / "t5")
     save_adapter("t5", base, tmp_path / "adapter")
-    rewrite(tmp_path / "adapter" / "adapter_model.safetensors", lambda w: w.update({min(w): w[min(w)] * torch.nan}))
+    rewrite(tmp_path / "adapter" / "adapter_model.safetensors", lambda w: [part.fill(3e38) for part in w.values()])
     with pytest.raises(InputError, match="the adapter cannot be merged"):
         merge(load("t5", base, tmp_path / "adapter"))
 

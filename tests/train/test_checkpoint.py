@@ -91,6 +91,28 @@ def test_a_damaged_one_is_one_line(network, tmp_path, damage):
     assert "\n" not in str(caught.value)
 
 
+def test_one_flipped_bit_of_a_weight_is_damage(network, tmp_path):
+    """torch reads it without a word, and the training would go on from other weights."""
+    path = tmp_path / "last.pt"
+    state = checkpoint.gather(network)
+    checkpoint.write(path, state, Position())
+    whole = path.read_bytes()
+    weight = next(iter(state.values()))["weight"].numpy().tobytes()
+    at = whole.index(weight) + len(weight) // 2
+    path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    assert torch.load(path, weights_only=True)
+    with pytest.raises(RunError, match=r"last\.pt is damaged"):
+        checkpoint.read(path)
+
+
+def test_the_hardware_is_noted_where_it_changes():
+    position = Position()
+    for step, ranks in ((0, 1), (3, 1), (5, 2), (9, 2)):
+        position.step = step
+        position.begin(ranks=ranks)
+    assert position.sessions == [{"from_step": 0, "ranks": 1}, {"from_step": 5, "ranks": 2}]
+
+
 def test_one_of_other_weights_is_refused(network, tmp_path):
     state = checkpoint.gather(network)
     name = min(state)

@@ -84,6 +84,12 @@ class TestCausal:
             assert llama.tokenizer.eos_token_id not in only(found).labels
         assert "1 with tokens cut" in found.described("train")
 
+    def test_a_text_that_spells_a_control_token_is_counted(self, llama):
+        eos = llama.tokenizer.eos_token
+        found = encode(llama, pair(), pair(question=f"what is {eos}"), pair(answer=f"the tool {eos} is"))
+        assert found.facts()["controlled"] == 2 and "controlled" not in encode(llama, pair()).facts()
+        assert "2 whose text holds a control token of the model" in found.described("train")
+
     def test_a_prompt_without_room_for_an_answer_is_left_out_and_counted(self, llama):
         found = encode(llama, pair(), pair("how do i list " * 3), most=8)  # prompts of 8 and 15 tokens
         reason = "no room for an answer in trainer.max_tokens=8"

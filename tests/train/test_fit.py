@@ -202,6 +202,10 @@ class TestRefusals:
         line = refused(train, "trainer.learning_rate=1e30", "trainer.clip=null", "trainer.max_steps=1", *more)
         assert "held-out loss is nan at step 1" in line
 
+    def test_a_value_that_nothing_reads_is_checked_too(self, train):
+        with pytest.raises(InputError, match=r"bi_encoder\.hops=0"):
+            train("bi_encoder.hops=0")
+
     def test_an_unknown_target_module(self, train):
         line = refused(train, "adapter.targets=[q_porj]")
         assert line.startswith("adapter.targets: q_porj: ") and "did you mean q_proj?" in line

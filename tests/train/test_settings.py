@@ -30,6 +30,7 @@ def settings(**changes):
         ({"learning_rate": 1e38}, r"trainer\.learning_rate=1e\+38; allowed: up to 1e30"),
         ({"learning_rate": math.nan}, r"trainer\.learning_rate=nan; allowed: above 0"),
         ({"clip": -1.0}, r"trainer\.clip=-1\.0; allowed: above 0, or null"),
+        ({"warmup": 1.5}, r"trainer\.warmup=1\.5; allowed: 0 to 1, a part of all steps, or whole steps"),
         ({"warmup": -0.1}, r"trainer\.warmup=-0\.1; allowed: 0 and more"),
         ({"batch_size": 0}, r"trainer\.batch_size=0; allowed: 1 and more"),
         ({"pairs": 0}, r"trainer\.pairs=0; allowed: 1 and more"),
@@ -77,7 +78,7 @@ class TestRate:
 
     @given(
         st.sampled_from(["constant", "linear", "cosine"]),
-        st.floats(0, 200),
+        st.floats(0, 1) | st.integers(0, 200),
         st.integers(1, 100),
         st.integers(0, 99),
     )

@@ -176,5 +176,8 @@ def scored(made: Cut, side: str, path: Path) -> tuple[Asked, ...]:
         mend = "add questions"
         if made.rule == "official":
             mend = "add a file of that side, or cut all questions by dataset.split=last_quarter"
+        if n := sum(made.copies.values()):
+            mend = f"{n} that are {'; '.join(what for what, k in made.copies.items() if k)} were left out"
+            mend += " (dataset.exclude_duplicates)"
         raise InputError(f"{path}: split={side} has no question ({made.rule}: {sizes}); {mend}")
     return tuple(sorted(found, key=lambda question: splits.id_order(question.id)))

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import pickle
+import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -102,6 +103,9 @@ def _check_name(folder: Path, model: str) -> None:
     named = _json(folder / CONFIG).get("base_model_name_or_path")
     if all(_is_hub_name(name) for name in (named, model)) and named != model:
         raise InputError(f"llm.adapter={folder} was trained on {named}, and llm.model is {model}; allowed: the former")
+    if _is_hub_name(named) and named != model:
+        told = "nothing here tells whether they are the same model, its weights fit"
+        print(f"llm.adapter={folder} was trained on {named}, and llm.model is {model}: {told}", file=sys.stderr)
 
 
 def _is_hub_name(name: Any) -> bool:
@@ -141,7 +145,10 @@ def load_adapter(model: Any, adapter: str) -> Any:
             weights = peft.utils.load_peft_weights(os.path.expanduser(adapter), device="cpu")
             _check_weights(adapted, weights, adapter)
             report = peft.set_peft_model_state_dict(adapted, weights)
-    except (*faults, SafetensorError, pickle.UnpicklingError) as error:
+    except pickle.UnpicklingError as error:
+        what = f"{ADAPTER_WEIGHTS[1]} is damaged, or holds more than tensors"
+        raise InputError(f"adapter {adapter} cannot be loaded: {what}; nothing of it was run") from error
+    except (*faults, SafetensorError) as error:
         if isinstance(error, RuntimeError) and type(error) is not RuntimeError:  # of the device: memory, a fault
             raise
         raise InputError(f"adapter {adapter} cannot be loaded: {_line(error)}") from error
@@ -218,6 +225,9 @@ def _check_weights(adapted: Any, weights: Mapping[str, Any], adapter: str) -> No
         shapes = f"{list(weights[changed[0]].shape)}, the model's {list(known[changed[0]].shape)}"
         counts = f"{len(changed)} weights of another shape, first {changed[0]}: {shapes}"
         raise InputError(f"adapter {adapter} does not fit the model: {counts}")
+    broken = [name for name in sorted(weights) if not weights[name].isfinite().all()]
+    if broken:
+        raise InputError(f"adapter {adapter}: {len(broken)} weights are no numbers, first {broken[0]}")
 
 
 def _json(file: Path) -> dict[str, Any]:

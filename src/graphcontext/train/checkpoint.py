@@ -8,6 +8,8 @@ random numbers are derived from it (:mod:`graphcontext.train.tuning`): nothing e
 from __future__ import annotations
 
 import pickle
+import zipfile
+import zlib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,9 @@ import torch
 
 from graphcontext.errors import RunError
 from graphcontext.files import write_atomic
+
+FAULTS = (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, pickle.UnpicklingError)
+FAULTS += (zipfile.BadZipFile, zlib.error)
 
 
 @dataclass
@@ -29,6 +34,7 @@ class Position:
         worse: validations since.
         base: held-out loss before the first step.
         rows: the lines of metrics.csv.
+        sessions: on what hardware it was computed, from which step on.
     """
 
     step: int = 0
@@ -37,6 +43,12 @@ class Position:
     worse: int = 0
     base: float | None = None
     rows: list[dict[str, Any]] = field(default_factory=list)
+    sessions: list[dict[str, Any]] = field(default_factory=list)
+
+    def begin(self, **hardware: Any) -> None:
+        """Note on what it goes on, where that is another than before."""
+        if not self.sessions or {k: v for k, v in self.sessions[-1].items() if k != "from_step"} != hardware:
+            self.sessions.append({"from_step": self.step, **hardware})
 
 
 def gather(network: Any, optimizer: Any | None = None, keep: bool = True) -> dict[str, dict[str, Any]]:
@@ -75,9 +87,12 @@ def read(path: Path) -> tuple[dict[str, dict[str, Any]], Position] | None:
     if not path.is_file():
         return None
     try:
+        with zipfile.ZipFile(path) as archive:  # torch does not compare the checksums that it writes
+            if archive.testzip() is not None:
+                raise ValueError("a checksum differs")
         found = torch.load(path, map_location="cpu", weights_only=True)
         return found["state"], Position(**found["position"])
-    except (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, pickle.UnpicklingError) as error:
+    except FAULTS as error:
         raise RunError(f"{path} is damaged: remove {path.parent}, and the training starts anew") from error
 
 

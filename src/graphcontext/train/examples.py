@@ -53,11 +53,13 @@ class Examples:
         examples: in the order of their questions.
         skipped: reason → number of pairs left out.
         cut: number of examples of which tokens were cut.
+        controlled: number of examples whose texts hold a control token of the model, which is read as one.
     """
 
     examples: list[Example] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     cut: int = 0
+    controlled: int = 0
 
     def facts(self) -> dict[str, Any]:
         """Return counts for the manifest."""
@@ -68,13 +70,14 @@ class Examples:
             "longest": max(lengths, default=0),
             "cut": self.cut,
             "skipped": dict(sorted(self.skipped.items())),
-        }
+        } | ({"controlled": self.controlled} if self.controlled else {})
 
     def described(self, side: str) -> str:
         """Return the counts in one line."""
         facts = self.facts()
         left = "".join(f", left out {n}: {reason}" for reason, n in facts["skipped"].items())
         cut = f", {self.cut} with tokens cut" if self.cut else ""
+        cut += f", {self.controlled} whose text holds a control token of the model" if self.controlled else ""
         return f"{side}: {facts['pairs']} examples, {facts['tokens']:,} tokens, longest {facts['longest']}{cut}{left}"
 
 
@@ -103,6 +106,7 @@ def causal(pairs: Iterable[Pair], model: Any, system_role: bool, max_tokens: int
             found.skipped[f"no room for an answer in trainer.max_tokens={max_tokens}"] += 1
             continue
         found.cut += len(answer) > room
+        found.controlled += _is_controlled(pair, model)
         answer = answer[:room]
         masked = prompt if loss_on == "all" else [IGNORED] * len(prompt)
         found.examples.append(Example(pair.id, (*prompt, *answer), (*masked, *answer)))
@@ -130,8 +134,15 @@ def seq2seq(pairs: Iterable[Pair], model: Any, max_tokens: int) -> Examples:
         target = list(model.tokenizer(text_target=pair.answer, truncation=False, verbose=False)["input_ids"])
         target += [eos] if target[-1:] != [eos] else []
         found.cut += len(whole) > len(source) or len(target) > max_tokens
+        found.controlled += _is_controlled(pair, model)
         found.examples.append(Example(pair.id, tuple(source), tuple(target[:max_tokens])))
     return found
+
+
+def _is_controlled(pair: Pair, model: Any) -> bool:
+    """Tell whether question, context or answer spell a control token such as ``<|im_end|>``: it is read as that."""
+    text = "\n".join([pair.answer, *(message["content"] for message in pair.messages if message["role"] == "user")])
+    return any(token in text for token in model.tokenizer.all_special_tokens)
 
 
 def packed(texts: Iterable[tuple[str, str]], model: Any, max_tokens: int) -> Examples:

@@ -213,6 +213,13 @@ def fit(training: Training, quiet: bool, said: list[str]) -> dict[str, Any]:
             closing(Wandb(mode, key, training.folder / "wandb", training.name, recipe(training.config))) as curve,
             closing(Bar(course.total, position.step, quiet)) as bar,
         ):
+            position.begin(
+                ranks=settings.world,
+                micro_batch_size=settings.micro_batch_size,
+                strategy=settings.strategy,
+                precision=precision_of(settings)[0],
+                gradient_checkpointing=settings.gradient_checkpointing,
+            )
             steps = Steps(seats, position, data.held_out_loader, bar, curve, settings.profile)
             with steps.wish, Calm(), launched():
                 steps.run(lightning_trainer(settings, course, data.deal, steps, training.folder), module, data)

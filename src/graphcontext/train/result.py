@@ -36,6 +36,7 @@ def write_result(training: Training, module: Any, position: Position) -> dict[st
         "examples": {side: found.facts() for side, found in training.sides.items()},
         "precision": precision_of(settings)[0],
         "ranks": settings.world,
+        "sessions": position.sessions,
         "seed": config["seed"],
     }
     if rank() == 0:

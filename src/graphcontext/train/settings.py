@@ -120,6 +120,8 @@ class TrainerSettings:
         for name in ("warmup", "weight_decay", "workers"):
             if not 0 <= given[name] < math.inf:
                 raise InputError(f"trainer.{name}={given[name]}; allowed: 0 and more")
+        if warmup > 1 and warmup != round(warmup):
+            raise InputError(f"trainer.warmup={warmup}; allowed: 0 to 1, a part of all steps, or whole steps")
         counts = ("max_steps", "batch_size", "pairs", "held_out", "patience", "devices", "nodes", "micro_batch_size")
         for name in counts:
             if given[name] is not None and given[name] < 1:

@@ -25,6 +25,8 @@ def build(config: dict[str, Any]) -> tuple[TrainerSettings, Any]:
         gpu(config["trainer"]["gpu"])
     check_class(locate(config["adapter"]["_target_"], "adapter"))
     settings, adapter = (instantiate(config[name], name) for name in ("trainer", "adapter"))
+    if "bi_encoder" in config:  # wrong values are wrong where nothing reads them too
+        instantiate(config["bi_encoder"], "bi_encoder")
     check_together(config, settings, adapter)
     return settings, adapter
 
