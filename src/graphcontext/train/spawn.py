@@ -40,7 +40,12 @@ class Others:
         shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(self.world)}
         os.environ.update({**shared, "RANK": "0", "LOCAL_RANK": "0"})
         kept = {k: v for k, v in os.environ.items() if not k.startswith("TORCHELASTIC_")}
-        kept.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // self.world)))
+        if "OMP_NUM_THREADS" not in kept:  # the cores are shared
+            import torch
+
+            share = max(1, len(os.sched_getaffinity(0)) // self.world)
+            torch.set_num_threads(share)
+            kept["OMP_NUM_THREADS"] = str(share)
         kept["PYTHONPATH"] = os.pathsep.join(os.path.abspath(path) for path in sys.path)  # of classes of the user's own
         command = [sys.executable, "-P", "-m", "graphcontext.train.spawn"]
         for rank in map(str, range(1, self.world)):
