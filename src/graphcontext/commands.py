@@ -64,7 +64,10 @@ def train(names: Words, overrides: Words, flags: argparse.Namespace) -> int:
     if done.stopped_by:
         return 128 + done.stopped_by
     key = "encoder.weights" if done.facts.get("what") == "encoder" else "llm.adapter"
-    print(f"loss curve: {done.path / 'loss.png'}\nruns and tables take it by {key}={done.path}\nmodel: {done.path}")
+    print(f"loss curve: {done.path / 'loss.png'}")
+    if done.facts.get("kind") != "none":
+        print(f"runs and tables take it by {key}={done.path}")
+    print(f"model: {done.path}")
     return 0
 
 

@@ -7,6 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import torch
 from torch.distributed import HashStore
 
 from graphcontext import api
@@ -113,6 +114,21 @@ class TestWords:
             waiting.result(10)
         leave(other)
         left.result(10)
+
+    def test_those_that_a_second_training_of_this_process_starts_are_met_at_the_same_table(self, monkeypatch):
+        """Each of them is a new process, for which it is the first."""
+
+        class Own:
+            def ended(self):
+                return None
+
+        for _ in range(2):
+            table = HashStore()
+            monkeypatch.setattr(torch.distributed, "rendezvous", lambda *_, table=table: iter([(table, 0, 2)]))
+            first = Ranks(Own())
+            first._meet()
+            first.table.set("x", "1")
+            assert table.check(["graphcontext/0/x"])
 
     def test_alone_nothing_is_told(self):
         with Ranks() as alone:

@@ -33,14 +33,14 @@ class TestT44:
     """Each rank loads on its own GPU, a quantised base too."""
 
     def test_the_map_is_of_this_rank(self, given):
-        given(WORLD_SIZE="2", LOCAL_RANK="1")
+        given(WORLD_SIZE="2", RANK="1", LOCAL_RANK="1")
         assert device_map("cuda:1", on_gpu=True) == {"": 1}
         assert device_map("auto", on_gpu=True) == {"": 1}
 
     def test_the_device_is_of_this_rank(self, given, monkeypatch):
         monkeypatch.setattr(strategy, "has_gpu", lambda: True)
         monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-        given(WORLD_SIZE="2", LOCAL_RANK="1")
+        given(WORLD_SIZE="2", RANK="1", LOCAL_RANK="1")
         assert device_of(settings(accelerator="gpu", strategy="ddp", devices=2)) == "cuda:1"
 
     def test_a_world_that_is_no_number_is_one_line(self, given):
@@ -51,7 +51,7 @@ class TestT44:
     def test_a_process_group_of_another_size_is_an_error(self, given, monkeypatch):
         monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
         monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 3)
-        given(WORLD_SIZE="2", LOCAL_RANK="0")
+        given(WORLD_SIZE="2", RANK="0", LOCAL_RANK="0")
         with pytest.raises(InputError, match="the process group has 3 processes, WORLD_SIZE says 2"):
             device_map("auto", on_gpu=True)
 

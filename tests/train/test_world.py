@@ -37,7 +37,6 @@ def given(monkeypatch):
     ("values", "ours", "local", "launcher"),
     [
         ({}, 0, 0, ""),
-        ({"WORLD_SIZE": "2", "LOCAL_RANK": "1", "NODE_RANK": "0"}, 1, 1, ""),  # Lightning's own launcher
         ({"WORLD_SIZE": "6", "RANK": "5", "LOCAL_RANK": "1"}, 5, 1, "torchrun"),  # on the third node
         (LAST, 6, 2, "slurm"),
         ({**LAST, "WORLD_SIZE": "8"}, 6, 2, "slurm"),  # exported by a job's script
@@ -57,7 +56,6 @@ class TestT35:
     @pytest.mark.parametrize(
         ("values", "message"),
         [
-            ({"WORLD_SIZE": "4"}, "WORLD_SIZE=4 processes were"),
             ({"WORLD_SIZE": "4", "RANK": "3", "LOCAL_RANK": "3"}, "WORLD_SIZE=4 processes were"),
             ({**FIRST, "SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4"}, "SLURM_NTASKS=4 processes were"),
             ({**BATCH, **FIRST, "SLURM_NTASKS": "1"}, "SLURM_NTASKS=1 process was"),
@@ -76,10 +74,9 @@ class TestT35:
         "values",
         [
             {},
-            {"WORLD_SIZE": "2"},
             {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"},
             {**STEP, "SLURM_NTASKS_PER_NODE": "2", "SLURM_PROCID": "1", "SLURM_LOCALID": "1"},
-            {"SLURM_NTASKS": "1", "SLURM_JOB_NAME": "interactive", **FIRST},  # Lightning starts the other
+            {"SLURM_NTASKS": "1", "SLURM_JOB_NAME": "interactive", **FIRST},  # the other is started here
             {**STEP, "SLURM_STEP_NUM_TASKS": "1", "SLURM_JOB_NAME": "interactive", **FIRST},  # and in salloc's own step
             {"SLURM_NTASKS": "4"},  # a shell of salloc
         ],
@@ -94,7 +91,7 @@ class TestT35:
         check_world(settings())
 
     def test_several_processes_for_a_training_of_one_are_refused(self, given):
-        given({"WORLD_SIZE": "2", "LOCAL_RANK": "0"})
+        given({"WORLD_SIZE": "2", "RANK": "0", "LOCAL_RANK": "0"})
         with pytest.raises(InputError, match=r"WORLD_SIZE=2 processes were started, but .* are 1"):
             check_world(settings())
 
@@ -150,6 +147,7 @@ class TestNumbers:
             ({"WORLD_SIZE": "0"}, "WORLD_SIZE=0; allowed: 1 and more"),
             ({"WORLD_SIZE": "2", "RANK": "2", "LOCAL_RANK": "0"}, "RANK=2; allowed: 0 to below WORLD_SIZE=2"),
             ({"WORLD_SIZE": "2", "RANK": "1"}, "WORLD_SIZE=2, RANK=1, but LOCAL_RANK is not set"),
+            ({"WORLD_SIZE": "2", "LOCAL_RANK": "1"}, "WORLD_SIZE=2, but RANK is not set; torchrun sets both"),
             ({**STEP, "SLURM_PROCID": "2"}, "SLURM_PROCID=2; allowed: 0 to below SLURM_NTASKS=2"),
             ({**LAST, "WORLD_SIZE": "4"}, "WORLD_SIZE=4, but SLURM_NTASKS=8: unset one"),
             ({**LAST, "RANK": "1"}, "RANK=1, but SLURM_PROCID=6: unset one"),

@@ -31,7 +31,7 @@ def start(argv: list[str], cwd: str, env: dict[str, str], log: str, blow: list[A
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     from graphcontext import cli
 
-    sys.argv = ["graphcontext", *argv]  # what Lightning starts other ranks by: python -m graphcontext.cli …
+    sys.argv = ["graphcontext", *argv]
     sys.modules["__main__"].__spec__ = cli.__spec__
     code = 1
     try:

@@ -104,7 +104,7 @@ def _check_name(folder: Path, model: str) -> None:
     if all(_is_hub_name(name) for name in (named, model)) and named != model:
         raise InputError(f"llm.adapter={folder} was trained on {named}, and llm.model is {model}; allowed: the former")
     if _is_hub_name(named) and named != model:
-        told = "nothing here tells whether they are the same model, its weights fit"
+        told = "nothing here tells whether they are the same model"
         print(f"llm.adapter={folder} was trained on {named}, and llm.model is {model}: {told}", file=sys.stderr)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -150,7 +151,7 @@ def _train(
     if ranks.is_first:
         artefact.begin(inputs)
     ranks.begin(digest(inputs))
-    facts = fit(Training(config, settings, base, sides, artefact.path, name), quiet, said)
+    facts = fit(Training(config, settings, base, sides, artefact.path, name), quiet, said, ranks.trained)
     if facts.get("stopped_by"):
         return Trained(artefact.path, {}, facts["stopped_by"], (facts["said"],))
     if ranks.is_first:
@@ -178,13 +179,14 @@ def finished(artefact: Artefact) -> Trained:
     return Trained(artefact.path, facts, 0, ("trained before",))
 
 
-def fit(training: Training, quiet: bool, said: list[str]) -> dict[str, Any]:
+def fit(training: Training, quiet: bool, said: list[str], trained: Callable[[], None] = lambda: None) -> dict[str, Any]:
     """Run the optimiser steps that are left and write the result; returns the facts of the manifest.
 
     Args:
         training: what is to be trained.
         quiet: no progress.
         said: lines on its examples, for the user.
+        trained: called when the last step is done, or the one at which it stops.
     """
     settings, base, course, sides = training.settings, training.base, training.course, training.sides
     seats = Seats(training.folder)
@@ -223,6 +225,7 @@ def fit(training: Training, quiet: bool, said: list[str]) -> dict[str, Any]:
             steps = Steps(seats, position, data.held_out_loader, bar, curve, settings.profile)
             with steps.wish, Calm(), launched():
                 steps.run(lightning_trainer(settings, course, data.deal, steps, training.folder), module, data)
+        trained()
         if steps.stopped_by:
             return {"stopped_by": steps.stopped_by, "said": f"stopped at step {position.step} of {course.total}"}
     return write_result(training, module, position)

@@ -8,7 +8,6 @@ import os
 import threading
 import time
 from concurrent.futures import Future
-from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,7 +19,7 @@ from graphcontext.train.world import process
 
 DONE, TRAIN, BEGUN = "done", "train", "begun"  # words of the first rank; its last one may be an exit code
 LATE = 30 * 60.0  # seconds after which a rank that has not come so far will not come
-LINGER = timedelta(minutes=2)  # that the first rank stays for the others to hear its last word
+LINGER = 120.0  # seconds that the first rank stays for the others to hear its last word
 MEETINGS = itertools.count()  # of this process: what was said at an earlier one does not count
 
 
@@ -75,11 +74,14 @@ class Ranks:
             self._look()
             time.sleep(EVERY)
         try:
-            self.table = distributed.PrefixStore(f"graphcontext/{next(MEETINGS)}", found.result())
+            meeting = 0 if self.own is not None else next(MEETINGS)  # own ranks have a port, and a process, for each
+            self.table = distributed.PrefixStore(f"graphcontext/{meeting}", found.result())
         except distributed.DistError as error:
             raise parted(error) from error
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if self.own is not None:
+            self.own.leave()
         if self.table is not None and not self.has_begun:
             with contextlib.suppress(RuntimeError):  # nobody is there any more
                 if not self.is_first:
@@ -87,10 +89,18 @@ class Ranks:
                 else:  # the table ends with it
                     if error is not None:
                         self.tell(str(exit_code(error)))
-                    self.table.wait([f"left/{other}" for other in self._others()], LINGER)
+                    self._linger()
         if self.own is not None:
             self.own.end(at_once=self.table is None)
         self.table = None
+
+    def _linger(self) -> None:
+        """Stay until the others have heard the last word, or have ended."""
+        until, waiting = time.monotonic() + LINGER, set(self._others())
+        while waiting and time.monotonic() < until:
+            time.sleep(EVERY)
+            gone = set() if self.own is None else self.own.gone
+            waiting = {other for other in waiting - gone if not self.table.check([f"left/{other}"])}
 
     @property
     def are_several(self) -> bool:
@@ -172,13 +182,18 @@ class Ranks:
             self.hear()
         self.has_begun = True
 
+    def trained(self) -> None:
+        """Go on without the others: what is left is the first rank's alone."""
+        if self.own is not None:
+            self.own.leave()
+
     def _await(self, key: str, other: int, until: float) -> str:
         """Return what another rank says, when it does."""
         while not self.table.check([f"{key}/{other}"]):
             self._look()
             if self.table.check([f"left/{other}"]):
                 raise RunError(f"rank {other} of this training ended; what it said shows why")
-            if time.monotonic() > until:
+            if self.own is None and time.monotonic() > until:  # of its own it sees that they are alive
                 late = f"{LATE / 60:.0f} minutes after the first"
                 raise RunError(f"rank {other} of this training has not come so far {late}; is it alive?")
             time.sleep(EVERY)

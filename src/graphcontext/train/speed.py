@@ -53,7 +53,7 @@ def hours(plan: Plan, n_steps: int) -> tuple[float, str]:
     """Return the hours of a training, and what its speed stands on."""
     trainer, counts = plan.trainer, plan.counts
     learn, look = flops(plan.shape, plan.adapter, counts.prompt, counts.answer, trainer["gradient_checkpointing"])
-    per_epoch = math.ceil(counts.pairs / min(trainer["batch_size"], max(counts.pairs, 1)))
+    per_epoch = max(1, math.ceil(counts.pairs / trainer["batch_size"]))
     looks = min(math.ceil(n_steps * trainer["validations"] / per_epoch), n_steps) + 1  # no more than one a step
     work = n_steps * min(trainer["batch_size"], max(counts.pairs, 1)) * learn + looks * counts.held_out * look
     ranks = trainer["devices"] * trainer["nodes"]

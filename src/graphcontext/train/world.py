@@ -1,4 +1,4 @@
-"""Which of a training's processes this one is: what torchrun, srun or Lightning's own launcher say in variables."""
+"""Which of a training's processes this one is: what torchrun, srun or the first process say in variables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Process:
     """One of the processes of a training.
 
     Args:
-        launcher: ``torchrun`` or ``slurm`` where one of them started several; else "": alone, or by Lightning.
+        launcher: ``torchrun`` or ``slurm`` where one of them started several; else "": alone.
         said: the variable that has the number of processes; with ``world`` None, of those that srun would start.
         world: processes in all, None where no variable says it.
         rank: the number of this one among them, from 0.
@@ -52,7 +52,9 @@ def process() -> Process:
         return _checked("slurm", "SLURM_NTASKS", tasks, {"SLURM_PROCID": task, "SLURM_LOCALID": seat})
     if (world, rank, local) == (None, None, None):
         return Process("", "", None, 0, 0)
-    if rank is None:  # Lightning numbers the processes of one machine
+    if rank is None and (world or 1) > 1:
+        raise InputError(f"WORLD_SIZE={world}, but RANK is not set; torchrun sets both")
+    if rank is None:
         return _checked("", "WORLD_SIZE", world, {"LOCAL_RANK": local or 0})
     if local is None and (world or 1) > 1:
         raise InputError(f"WORLD_SIZE={world}, RANK={rank}, but LOCAL_RANK is not set; torchrun sets all three")
