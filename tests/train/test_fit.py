@@ -212,6 +212,7 @@ class TestRefusals:
 
     def test_t35_other_processes_than_named(self, train, monkeypatch):
         monkeypatch.setenv("WORLD_SIZE", "4")
+        monkeypatch.setenv("RANK", "0")
         monkeypatch.setenv("LOCAL_RANK", "0")
         assert "WORLD_SIZE=4 processes were started" in refused(train, "trainer=ddp", "trainer.accelerator=cpu")
 
