@@ -43,6 +43,7 @@ def test_a_second_ctrl_c_interrupts_at_once():
     ],
 )
 def test_the_first_rank_says_at_once_what_comes_of_the_first_signal(monkeypatch, capfd, number, rank, said):
+    monkeypatch.setenv("RANK", rank)
     monkeypatch.setenv("LOCAL_RANK", rank)
     monkeypatch.setenv("WORLD_SIZE", "2")
     with StopWish():
