@@ -29,6 +29,7 @@ from graphcontext.generate.rate_limit import RateLimit
 
 SERVERS: dict[str, ModuleType] = {"llama_cpp": llama_cpp_server, "vllm": vllm_server}
 TIMEOUT = 1800.0  # seconds without a byte: a long answer on a slow machine says nothing until it is done
+ENDS = 2.0  # seconds in which a server that let go of its port ends
 RETRIES = 2
 CONNECTIONS = 256  # at most; who asks decides how many requests there are at once
 PORTS = 3  # tries: another process may take the port between our look and the server's
@@ -106,7 +107,7 @@ class Server:
         self.root = f"http://127.0.0.1:{port}"
         self.window: int | None = node["context_window"]
         endpoint = Endpoint(f"{self.root}/v1", self.name, lambda: self.key, None, RETRIES, TIMEOUT, CONNECTIONS)
-        self.completions = CompletionClient(endpoint, RateLimit(), self.examine)
+        self.completions = CompletionClient(endpoint, RateLimit(), self.broken)
         command, more = self.module.command(node, port, self.name)
         handle, path = tempfile.mkstemp(prefix=f"graphcontext-{self.kind}-", suffix=".log")
         self.log = Path(path)
@@ -154,6 +155,12 @@ class Server:
 
         headers = {"Authorization": f"Bearer {self.key}"}
         return httpx.Client(base_url=self.root, headers=headers, timeout=10.0, trust_env=False)
+
+    def broken(self) -> None:
+        """Examine it after a connection broke: a process that dies closes its port a moment before it has ended."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(ENDS)
+        self.examine()
 
     def examine(self) -> None:
         """Raise a RunError with the last lines of the log where the server has ended."""
