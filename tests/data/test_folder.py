@@ -134,6 +134,14 @@ def test_names_that_are_no_utf8_stay_apart(tmp_path):
     assert [document.title for document in documents.values()] == ["\\xfe", "\\xff"] and not faults
 
 
+def test_a_name_is_one_line(tmp_path, capsys):
+    for name in ("two\nlines.txt", "bell\x07.txt", "plain.txt"):
+        (tmp_path / name).write_text("" if "bell" in name else "Words.")
+    (corpus,) = folder(tmp_path).load().corpora.values()
+    assert [p.source.document for p in corpus.passages] == ["plain.txt", "two\\nlines.txt"]
+    assert capsys.readouterr().err.splitlines() == ["bell\\x07.txt is empty (0 bytes); left out"]
+
+
 def test_files_can_be_left_out_and_one_file_be_read(mixed):
     assert list(list_files(mixed, ["deep/*", "four.docx"]).files) == ["five.pdf", "one.md"]
     assert list(list_files(mixed / "one.md", []).files) == ["one.md"]

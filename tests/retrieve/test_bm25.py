@@ -63,6 +63,13 @@ def test_tokens_split_at_blanks_keep_case_and_signs():
     assert [p.id for p in by_word.passages] == ["p0", "p1"]
 
 
+def test_words_that_weigh_nothing_are_told_from_words_that_are_not_there():
+    # Okapi: idf = ln((2 − 1 + ½)/(1 + ½)) = 0 of a word in one of two passages.
+    some, none = rank(BM25(2, variant="okapi"), ["disk", "card"], "disk", "driver")
+    assert (some.status, some.reason) == ("empty", "no word of the question has a positive weight in the corpus")
+    assert (none.status, none.reason) == ("empty", "no word of the question occurs in the corpus")
+
+
 def test_pools_without_words():
     assert rank(BM25(2), [], "disk")[0].status == "empty"
     assert rank(BM25(2), ["", "?"], "disk")[0].status == "empty"

@@ -13,7 +13,7 @@ from graphcontext.files import TEMPORARY
 from graphcontext.retrieve import encoder as module
 from graphcontext.retrieve import encoder_model
 from graphcontext.retrieve.by_corpus import encode_pool
-from graphcontext.retrieve.encoder import SentenceEncoder
+from graphcontext.retrieve.encoder import SentenceEncoder, warn_untrained
 from graphcontext.store import Store, Workspace
 
 TEXTS = ["mount a drive", "", "ssh key", "how do I mount a network drive at boot", "x"]
@@ -408,3 +408,10 @@ def test_the_hash_of_trained_weights_is_of_all_that_is_read(copy, name):
     before = trained_identity(str(copy))
     (copy / name).write_bytes((copy / name).read_bytes() + b" ")
     assert trained_identity(str(copy)) != before
+
+
+def test_an_encoder_that_was_not_trained_on_two_hops_is_told(caplog):
+    warn_untrained(SentenceEncoder("minilm"), "agent=mdr")
+    assert caplog.messages == ["agent=mdr: minilm was not trained on two hops, as the paper's is: encoder=mdr"]
+    warn_untrained(SentenceEncoder("minilm", weights="trained/mdr"), "agent=mdr")
+    assert len(caplog.messages) == 1

@@ -227,6 +227,15 @@ def test_hop_by_hop_with_a_schedule():
     assert ids(walk(Traversal(TfidfAgent([1, 2]), top_k=5), POOL, graph(POOL, *EDGES), "river")) == "acd"
 
 
+def test_a_schedule_notes_what_was_taken_by_index():
+    # No neighbour of a says "river": c and d score 0 as e does.
+    ranking = walk(Traversal(TfidfAgent([1, 2]), top_k=3), POOL, graph(POOL, *EDGES), "river")
+    assert ids(ranking) == "acd" and ranking.reason == "no neighbour has a word of the evidence for 1 of 1 passages"
+    assert [step.reason for step in ranking.steps] == [None, "no neighbour has a word of the evidence"]
+    ranking = walk(Traversal(TfidfAgent([1, 2]), top_k=3), POOL, graph(POOL, *EDGES), "river mill")
+    assert ranking.reason is None
+
+
 def test_without_a_schedule_the_question_is_the_evidence():
     ranking = walk(Traversal(TfidfAgent(None), top_k=2, branching=1), POOL, graph(POOL, *EDGES), "river mill wheel")
     assert [step.evidence for step in ranking.steps] == ["river mill wheel"] * 3

@@ -7,6 +7,7 @@ import fnmatch
 import json
 import os
 import sys
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
@@ -24,6 +25,7 @@ from graphcontext.hashes import hash_file
 from graphcontext.store import Store
 
 VERSION = 2  # of the readers: raised when what they return changes
+UNSEEN = ("Cc", "Zl", "Zp")  # Unicode's control characters and ends of lines
 FILES_PER_WORKER = 4  # unread files from which another process pays
 
 
@@ -186,8 +188,9 @@ def _without_main() -> Iterator[None]:
 
 
 def _text(name: str) -> str:
-    """Return a file's name as text: bytes that are no UTF-8 as ``\\xff``."""
-    return os.fsencode(name).decode(errors="backslashreplace")
+    """Return a file's name as text of one line: bytes that are no UTF-8 as ``\\xff``, a line's end as ``\\n``."""
+    text = os.fsencode(name).decode(errors="backslashreplace")
+    return "".join(repr(c)[1:-1] if unicodedata.category(c) in UNSEEN else c for c in text)
 
 
 def _n_workers(workers: int | None, n_files: int) -> int:

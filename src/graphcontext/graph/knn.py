@@ -12,6 +12,7 @@ from graphcontext.graph.cosine import exact_cosine, margin, unit_rows
 from graphcontext.graph.health import health
 from graphcontext.graph.keywords import checked_number, checked_text
 from graphcontext.retrieve.by_corpus import encode_pool
+from graphcontext.retrieve.encoder import warn_untrained
 
 SIMILARITIES = ("cosine", "dot")
 _PRODUCTS = 1 << 24  # float32 products that are held at once
@@ -55,6 +56,8 @@ class KNNGraph:
         """Tag and encode the passages of all corpora, each text once."""
         if self.text == "noun":
             self.nouns.begin(corpora)
+        if self.similarity == "dot":
+            warn_untrained(self.encoder, "graph=knn_mdr")
         encode_pool(self.encoder, corpora, self._text_of)
 
     def build(self, corpus: Corpus) -> Graph:

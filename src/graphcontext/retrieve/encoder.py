@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
@@ -16,6 +17,8 @@ from graphcontext.retrieve.encoder_model import DTYPES, POOLINGS, EncoderModel, 
 
 if TYPE_CHECKING:
     from graphcontext.store import Artefact, Workspace
+
+log = logging.getLogger(__name__)
 
 _NO_POOL: tuple[dict[str, int], np.ndarray] = ({}, np.zeros((0, 1), np.float32))
 SHARD = 1024  # texts per shard file: the unit of resume
@@ -216,6 +219,12 @@ class SentenceEncoder:
         if not isinstance(self.weights, str):
             return self.weights.folder
         return models.trained_folder(self.weights)
+
+
+def warn_untrained(encoder: Any, where: str) -> None:
+    """Say so where what needs an encoder that was trained on two hops is given one as it was published."""
+    if isinstance(encoder, SentenceEncoder) and encoder.weights is None:
+        log.warning("%s: %s was not trained on two hops, as the paper's is: encoder=mdr", where, encoder.model)
 
 
 def _shards(texts: list[str]) -> Iterator[tuple[int, list[str]]]:

@@ -16,6 +16,7 @@ from graphcontext.retrieve.by_corpus import best, by_corpus, empty, scored
 
 _WORD = re.compile(r"\b\w\w+\b")  # scikit-learn's default token: two or more word characters
 NO_MATCH = "no word of the question occurs in the corpus"
+NO_WEIGHT = "no word of the question has a positive weight in the corpus"  # Okapi: those in half of its passages
 
 LARGE = 20_000  # passages from which compiling or loading machine code pays
 
@@ -87,11 +88,13 @@ class Lexical:
         for corpus, positions, asked in by_corpus(questions, corpora):
             index = self.index(corpus)
             queries = count([self.tokenise(q.text) for q in asked], index.vocabulary, grow=False)
+            n_known = np.diff(queries.indptr)  # words of each question that the corpus holds
             found = top(index.weigh_query(queries), index.by_term, self.top_k, self.batch_size)
-            for position, question, (indices, values) in zip(positions, asked, found, strict=True):
+            for position, question, n, (indices, values) in zip(positions, asked, n_known, found, strict=True):
                 ranking = Ranking(question.id, scored(corpus, indices, values))
                 if not len(indices):
-                    ranking = empty(question, NO_MATCH) if corpus.passages else empty(question)
+                    reason = NO_WEIGHT if n else NO_MATCH
+                    ranking = empty(question, reason) if corpus.passages else empty(question)
                 rankings[position] = ranking
         return [r for r in rankings if r is not None]
 

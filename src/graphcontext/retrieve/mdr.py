@@ -12,6 +12,7 @@ from graphcontext.data.records import Corpus, Graph, Question, Ranking, Scored, 
 from graphcontext.errors import InputError, did_you_mean
 from graphcontext.graph.cosine import exact_cosine, margin
 from graphcontext.retrieve.by_corpus import by_corpus, checked_count, empty, encode_pool, matchable
+from graphcontext.retrieve.encoder import warn_untrained
 
 RANKS = ("product", "generation")
 _PRODUCTS = 1 << 24  # of one block
@@ -99,6 +100,7 @@ class MDR:
         rankings = [empty(question) for question in questions]
         if not questions:
             return rankings
+        warn_untrained(self.encoder, "retriever=mdr")
         encode_pool(self.encoder, corpora)
         asked_vectors = self.encoder.encode([q.text for q in questions], kind="query")
         hops: dict[int, tuple[Hop, int]] = {}  # position of a question → its first hop and its row there

@@ -180,14 +180,16 @@ class Walk:
             wanted = min(next(size), self.budget.top_k - len(self._found))
             lead = {passage: self.pool.unseen(passage, self._found) for passage in hop}
             candidates = np.unique(np.concatenate(list(lead.values())))
-            best = order(self.pool.index.scores(self.question.text, candidates), wanted)
-            chosen = candidates[best].tolist()
+            scores = self.pool.index.scores(self.question.text, candidates)
+            chosen = candidates[order(scores, wanted)].tolist()
+            reason = None if scores.any() or not chosen else BY_INDEX
             origin = {passage: next(p for p in hop if passage in lead[p]) for passage in chosen}
             for last in hop:
                 reached = [passage for passage in chosen if origin[passage] == last]
                 if reached:
-                    step = Step(self._ids(paths[last]), self.question.text, self._ids(reached), len(candidates))
-                    self.steps.append(step)
+                    path, ids = self._ids(paths[last]), self._ids(reached)
+                    self.steps.append(Step(path, self.question.text, ids, len(candidates), reason))
+                    self._odd.update([reason] if reason else [])
             paths |= {passage: (*paths[last], passage) for passage, last in origin.items()}
             self._found += chosen
             hop = chosen

@@ -10,6 +10,7 @@ import numpy as np
 from graphcontext.data.records import Corpus
 from graphcontext.retrieve.agents.state import Evidence, State
 from graphcontext.retrieve.by_corpus import encode_pool
+from graphcontext.retrieve.encoder import warn_untrained
 
 
 class MDRAgent:
@@ -34,6 +35,7 @@ class MDRAgent:
 
     def begin(self, corpora: dict[str, Corpus]) -> None:
         """Encode the passages of all corpora, each text once."""
+        warn_untrained(self.encoder, "agent=mdr")
         encode_pool(self.encoder, corpora)
         self._vectors = {corpus_id: vectors for corpus_id, vectors in self._vectors.items() if corpus_id in corpora}
 
