@@ -120,6 +120,7 @@ def test_what_gold_and_corpora_lack_stands_under_the_numbers(tmp_path: Path) -> 
     words += ("metric=[struct_em]", "generator=none", "retriever=tfidf")
     lines = api.run(*words, root=tmp_path).summary().splitlines()
     assert "with a gold passage that is not in the corpus, so never found: 1 of 1 questions" in lines
+    assert "passages ranked: 1.0 a question" in lines  # top_k asks for more
     assert "struct_em_asked: of questions whose supports are pages or tables, of which there are none here" in lines
 
 

@@ -149,10 +149,13 @@ def facts(job: Any) -> dict[str, Any]:
     }
     if padding := _padding(job.data.card):
         found["padding"] = padding
-    if getattr(job.pipeline.parts["retriever"], "top_k", None) is None:  # as many as there are: a visited set
-        found["mean_ranked"] = round(sum(len(r.passages) for r in job.rankings) / max(1, len(job.rankings)), 2)
     metrics = [job.pipeline.parts["metric"][name] for name in job.scores]
-    if any(getattr(metric, "needs_supports", False) for metric in metrics):
+    has_supports = any(getattr(metric, "needs_supports", False) for metric in metrics)
+    top_k = getattr(job.pipeline.parts["retriever"], "top_k", None)
+    n_ranked = round(sum(len(r.passages) for r in job.rankings) / max(1, len(job.rankings)), 2)
+    if top_k is None or (has_supports and n_ranked != top_k):  # a visited set; walks that meet, pairs that share
+        found["mean_ranked"] = n_ranked
+    if has_supports:
         found["n_without_supports"] = sum(not q.supports for q in job.data.questions)
         known = {corpus_id: {p.id for p in corpus.passages} for corpus_id, corpus in job.data.corpora.items()}
         found["n_gold_unknown"] = sum(not known[q.corpus_id].issuperset(q.supports) for q in job.data.questions)

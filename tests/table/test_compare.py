@@ -104,6 +104,21 @@ def test_holm_runs_inside_one_family():
     assert {row: p for row, (_, p) in against_baseline(rows, "base", seed=0).items()} == {"a": 0.5, "b": 0.5}
 
 
+def test_a_row_that_retrieves_as_the_baseline_is_no_comparison():
+    def place(row, values, ranking):
+        scores = RowScores(("a", "b", "c", "d"), np.array(values, float))
+        return Place(row, "d", "sf_em", None, USUAL, scores, row, ranking)
+
+    base, other = place("base", [1, 0, 0, 1], "k1"), place("other", [1, 1, 1, 1], "k2")
+    same = place("same", [1, 0, 0, 1], "k1")
+    cells = {c.row: c for c in make_cells([base, same, other], "base", PAPER, 0)}
+    alone = {c.row: c for c in make_cells([base, other], "base", PAPER, 0)}
+    assert (cells["same"].value, cells["same"].diff, cells["same"].p_holm) == (0.5, None, None)
+    assert cells["other"].p_holm == alone["other"].p_holm
+    equal = place("equal", [1, 0, 0, 1], None)  # of which nothing is known but its scores
+    assert {c.row: c.p_holm for c in make_cells([base, equal, other], "base", PAPER, 0)}["equal"] == 1
+
+
 def test_without_the_baseline_or_shared_items_there_is_no_test():
     assert against_baseline({"a": scores(0.1)}, "base", seed=0) == {}
     assert against_baseline({"base": scores(0.1), "a": scores(0.1, ids="z")}, "base", seed=0) == {}

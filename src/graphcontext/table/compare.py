@@ -70,7 +70,10 @@ class Circumstances:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """One cell to fill: where it stands, what the paper says, and the scores of its run if there is one."""
+    """One cell to fill: where it stands, what the paper says, and the scores of its run if there is one.
+
+    ``ranking`` is the key of what is scored where that is the ranking alone: rows that share it are no comparison.
+    """
 
     row: str
     column: str
@@ -79,6 +82,7 @@ class Place:
     circumstances: Circumstances = Circumstances()
     scores: RowScores | None = None
     run: str | None = None
+    ranking: str | None = None
 
 
 def cell_status(
@@ -180,10 +184,13 @@ def make_cells(places: Iterable[Place], baseline: str | None, tolerance: Toleran
         families[place.column, place.metric].append(place)
     cells = []
     for (column, metric), members in families.items():
+        own = {place.ranking for place in members if place.row == baseline} - {None}
         scored = {
             place.row: place.scores
             for place in members
-            if place.scores is not None and place.circumstances.not_run is None
+            if place.scores is not None
+            and place.circumstances.not_run is None
+            and (place.row == baseline or place.ranking not in own)
         }
         tests = against_baseline(scored, baseline, seed) if baseline is not None else {}
         family = f"{column}/{metric} against {baseline} ({len(tests)})"

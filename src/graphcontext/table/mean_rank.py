@@ -20,10 +20,13 @@ def ranks(values: Mapping[str, float], higher_is_better: bool = True) -> dict[st
     return {row: ahead[row] + (equal[row] + 1) / 2 for row in values}
 
 
-def mean_ranks(cells: Iterable[Cell], metrics: Sequence[Measure], rows: Sequence[str]) -> dict[str, tuple[float, int]]:
-    r"""Return row → (mean rank, number of columns it is a mean over).
+def mean_ranks(
+    cells: Iterable[Cell], metrics: Sequence[Measure], rows: Sequence[str]
+) -> tuple[dict[str, tuple[float, int]], list[tuple[str, str]]]:
+    r"""Return row → (mean rank, number of columns it is a mean over), and the columns that rank nothing.
 
-    With C the columns (data set × metric) in which any of the rows ran, and R the rows that ran in all of C:
+    With C the columns (data set × metric) in which any of the rows ran and not all have one value, and R the rows that
+    ran in all columns:
 
     .. math:: \text{rank}(r) = \frac{1}{|C|} \sum_{c \in C} \text{rank of } r \text{ among } R \text{ in } c
 
@@ -40,8 +43,10 @@ def mean_ranks(cells: Iterable[Cell], metrics: Sequence[Measure], rows: Sequence
         if cell.value is not None and cell.metric in better and cell.row in rows:
             columns.setdefault((cell.column, cell.metric), {})[cell.row] = cell.value
     whole = [row for row in rows if columns and all(row in values for values in columns.values())]
-    ranked = [ranks({row: values[row] for row in whole}, better[metric]) for (_, metric), values in columns.items()]
-    return {row: (sum(found[row] for found in ranked) / len(ranked), len(ranked)) for row in whole}
+    columns = {column: {row: values[row] for row in whole} for column, values in columns.items()} if whole else {}
+    level = [column for column, values in columns.items() if len(set(values.values())) == 1 and len(whole) > 1]
+    ranked = [ranks(values, better[c[1]]) for c, values in columns.items() if c not in level]
+    return {row: (sum(f[row] for f in ranked) / len(ranked), len(ranked)) for row in whole if ranked}, level
 
 
 def rank_rows(spec: Spec, result: TableResult) -> tuple[tuple[Rank, ...], list[str]]:
@@ -54,17 +59,22 @@ def rank_rows(spec: Spec, result: TableResult) -> tuple[tuple[Rank, ...], list[s
     reported = {row.name: row.rank for row in spec.rows if row.rank is not None}
     takes_part = [row.name for row in spec.rows if row.name in reported or not reported]
     metrics = [metric for metric in result.metrics if metric.id in spec.rank]
-    found = mean_ranks(result.cells, metrics, takes_part)
+    found, level = mean_ranks(result.cells, metrics, takes_part)
+    names = {c.id: c.label for c in result.columns} | {m.id: m.label for m in metrics}
+    same = ", ".join(f"{names[metric]} on {names[column]}" for column, metric in level)
     labels = {row.id: row.label for row in result.rows}
     table = tuple(Rank(row, *found.get(row, (None, 0)), reported.get(row)) for row in takes_part)
+    if not found and same:
+        return table, [f"mean rank: none, since all rows have one value in each column ({same})"]
     if not found:
         return table, ["mean rank: no row ran in every column in which another did, so there is none"]
     n = next(iter(found.values()))[1]
     left = [labels[row] for row in takes_part if row not in found]
     note = (
-        f"mean rank: over {n} columns (data set × metric; {', '.join(m.label for m in metrics)}), 1 is best, equal "
-        f"values share the mean of their ranks; among the {len(found)} rows that ran in all of them"
+        f"mean rank: over {n} column{'s' * (n > 1)} (data set × metric; {', '.join(m.label for m in metrics)}), 1 is "
+        f"best, equal values share the mean of their ranks; among the {len(found)} rows that ran in all of them"
         + (f", without {', '.join(left)}" if left else "")
+        + (f"; left out, since all rows have one value there: {same}" if same else "")
     )
     theirs = f"; the paper's are among {len(reported)} rows" if reported and len(reported) != len(found) else ""
     return table, [note + theirs]

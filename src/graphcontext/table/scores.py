@@ -11,6 +11,7 @@ import numpy as np
 from graphcontext.evaluate.statistics import SEED
 from graphcontext.run_folder import Run
 from graphcontext.table import expand
+from graphcontext.table.cautions import cautions
 from graphcontext.table.cells import Column, Made, Measure, Row, TableResult
 from graphcontext.table.compare import Circumstances, Place, RowScores, Tolerance, make_cells
 from graphcontext.table.compute import compute
@@ -59,7 +60,7 @@ def result_of(lines: Lines) -> TableResult:
         baseline=wish.baseline,
     )
     ranks, said = rank_rows(spec, result)
-    return replace(result, ranks=ranks, footnotes=(*result.footnotes, *said))
+    return replace(result, ranks=ranks, footnotes=(*result.footnotes, *cautions(result), *said))
 
 
 def place(spec: Spec, column: expand.Column, row: SpecRow, metric: str, line: Line | None) -> Place:
@@ -74,7 +75,8 @@ def place(spec: Spec, column: expand.Column, row: SpecRow, metric: str, line: Li
     ids = tuple(item for item, row in scores.items() if metric in row)  # of a further column not every item
     values = np.array([scores[i][metric] for i in ids])
     found = circumstances(spec, column, line, metric)
-    return Place(row.name, column.dataset, metric, reported, found, RowScores(ids, values), line.run.path.name)
+    ranking = line.keys.ranking if line.is_whole and line.keys is not None else None
+    return Place(row.name, column.dataset, metric, reported, found, RowScores(ids, values), line.run.path.name, ranking)
 
 
 def reported_of(spec: Spec, column: expand.Column, row: SpecRow, metric: str) -> Any:
