@@ -30,7 +30,7 @@ def test_an_answer_names_its_sources() -> None:
     assert lines[0].startswith("  [1] ") and "(score 0." in lines[0]
     assert lines[1].strip().startswith("https://cqa.example.org/questions/")
     assert ", by user" in lines[1] and lines[1].endswith("CC0 1.0")
-    assert lines[-1] == f"context: {asked.context.n_tokens} tokens, 0 units cut"
+    assert lines[-1] == f"context: {asked.context.n_tokens} tokens, 0 units cut to fit the budget"
     assert not Path("runs").exists()
 
     before = len(InstantLLM.asked)
@@ -78,14 +78,30 @@ def test_sources_without_a_link_and_added_facts() -> None:
         "  ss lists sockets",
         "  lsof lists files",
         "",
-        "context: 12 tokens, 1 units cut",
+        "context: 12 tokens, 1 units cut to fit the budget",
     ]
+
+
+def test_sources_that_the_model_was_not_shown_are_marked() -> None:
+    passages = {name: Passage(name, name.upper(), f"text of {name}", f"text of {name}") for name in "pqr"}
+    ranking = Ranking("a", tuple(Scored(name, 0.5) for name in "pqr"))
+    units = (Unit("u", "text of p\ntext of q", "p"),)  # q stands in p's, as in a pair
+    text = Asked(Prediction("a", "Why?", "Since", ()), Context("a", units, 12, 1), ranking, passages).text()
+    assert "\n  [2] Q  (score 0.5000)\n" in text and "\n  [3] R  (score 0.5000)  (not shown to the model)\n" in text
+    assert text.endswith("1 units cut to fit the budget; 1 of 3 sources were not shown to the model")
+
+
+def test_a_page_that_no_document_has_is_said_first() -> None:
+    ranking = Ranking("a", (Scored("p", 0.5),), fallback="structure_not_found")
+    text = asked(ranking, Prediction("a", "What is on page 99?", "Rain", ()), (Unit("p", "text", "p"),)).text()
+    assert text.splitlines()[2].startswith("no document has such a page or table")
+    assert "structure_not_found" not in text
 
 
 def test_a_path_has_no_scores_and_a_cut_answer_names_the_whole_key() -> None:
     ranking = Ranking("a", (Scored("p", 1.0), Scored("q", 0.5)), steps=(Step((), "Why?", ("p", "q"), 2),))
     text = asked(ranking, Prediction("a", "Why?", "Since", (), n_tokens=24, finish="length")).text()
-    assert "score" not in text and "\n  [2] Other\n" in text
+    assert "score" not in text and "\n  [2] Other  (not shown to the model)\n" in text
     assert "\nthe answer was cut at 24 tokens (generator.max_new_tokens)\n" in text
 
 

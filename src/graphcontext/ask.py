@@ -14,6 +14,7 @@ from graphcontext.path import lines as path_lines
 from graphcontext.path_svg import figure
 from graphcontext.pipeline import Pipeline
 from graphcontext.prepare import check_ready
+from graphcontext.retrieve.structured import NOT_FOUND
 from graphcontext.store import Store, Workspace
 
 
@@ -29,18 +30,26 @@ class Asked:
     def text(self) -> str:
         """Render the answer, then its sources with scores and links, then what else was shown to the model."""
         answer = self.prediction.prediction.strip() or f"(no answer: {self.prediction.reason or 'empty'})"
-        lines = [answer, "", "Sources"]
+        lines = [answer]
+        if self.ranking.fallback == NOT_FOUND:
+            lines += ["", "no document has such a page or table; the question was answered from the text of all of them"]
+        lines += ["", "Sources"]
+        shown = {unit.source for unit in self.context.units}
+        texts = [unit.text for unit in self.context.units]
+        n_unread = 0
         for number, hit in enumerate(self.ranking.passages, 1):
             passage = self.passages[hit.id]
             about = passage.source
             score = "" if self.ranking.steps else f"  (score {hit.score:.4f})"  # of a path it is a rank said again
-            lines.append(f"  [{number}] {passage.title}{score}")
+            is_read = hit.id in shown or any(passage.context_text in text for text in texts)
+            n_unread += not is_read
+            lines.append(f"  [{number}] {passage.title}{score}{'' if is_read else '  (not shown to the model)'}")
             page = f"page {about.page}" if about.page is not None else ""
             said = [about.link, page, f"by {about.author}" if about.author else "", about.license]
             lines.append(f"      {', '.join(word for word in said if word) or 'source unknown'}")
         if not self.ranking.passages:
             lines.append("  none: nothing similar in the pool")
-        if self.ranking.fallback:
+        if self.ranking.fallback and self.ranking.fallback != NOT_FOUND:
             why = " (the question has no neighbour in the graph)" if self.ranking.fallback == "cosine" else ""
             lines.append(f"  ranked by fall-back: {self.ranking.fallback}{why}")
         way = path_lines(self.ranking, self.passages, question=self.prediction.question)
@@ -51,7 +60,9 @@ class Asked:
             lines += [f"  {line}" for unit in units for line in unit.text.splitlines()]
         if self.prediction.finish == "length":
             lines += ["", f"the answer was cut at {self.prediction.n_tokens} tokens (generator.max_new_tokens)"]
-        lines += ["", f"context: {self.context.n_tokens} tokens, {self.context.n_cut} units cut"]
+        lines += ["", f"context: {self.context.n_tokens} tokens, {self.context.n_cut} units cut to fit the budget"]
+        if n_unread:
+            lines[-1] += f"; {n_unread} of {len(self.ranking.passages)} sources were not shown to the model"
         return "\n".join(lines)
 
     def html(self) -> str:

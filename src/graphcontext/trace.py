@@ -16,6 +16,9 @@ from graphcontext.retrieve.agents.state import call_id
 from graphcontext.run_folder import Run
 
 
+SMALL = 1 << 26  # bytes of a corpus that is read to name passages
+
+
 @dataclass(frozen=True)
 class Trace:
     """A run's files, each read once and keyed by item."""
@@ -62,21 +65,27 @@ def parts(trace: Trace, item: str) -> list[tuple[str, str]]:
     ranking, context, prediction = trace.rankings[item], trace.contexts[item], trace.predictions[item]
     shown = {unit.source: unit.text.strip().partition("\n")[0][:80] for unit in reversed(context.units)}
     scores = {hit.id: "" if ranking.steps else f"{hit.score:.5f}  " for hit in ranking.passages}  # of a path: 1 / rank
-    hits = [f"{n}. {scores[hit.id]}{hit.id}  {shown.get(hit.id, '')}".rstrip() for n, hit in _numbered(ranking)]
+    known = passages(trace, item)
+    about = {hit.id: shown.get(hit.id) or _line_of(known.get(hit.id)) for hit in ranking.passages}
+    place = {name: _place(passage) for name, passage in known.items()}
+    hits = [
+        f"{n}. {scores[hit.id]}{hit.id}  {about[hit.id]}{place.get(hit.id, '')}".rstrip()
+        for n, hit in _numbered(ranking)
+    ]
     if ranking.fallback:
         hits.append(f"fall-back: {ranking.fallback}")
     units = "\n\n".join(f"[{source}]\n" + "\n".join(u.text for u in group) for source, group in _by_source(context))
     facts = (f"{prediction.n_tokens} tokens" if prediction.n_tokens else "", prediction.finish or "")
-    about = ", ".join([_status(prediction), *filter(None, facts)])
+    said = ", ".join([_status(prediction), *filter(None, facts)])
     asked = trace.questions[item]
-    way = lines(ranking, passages(trace, item), asked.supports, asked.text)
+    way = lines(ranking, known, asked.supports, asked.text)
     return [
         (f"ranking{_reason(ranking)}", "\n".join(hits) or "(none)"),
         *([("path", "\n".join(way))] if way else []),
         *_agent_prompt(trace, item),
         (f"context ({context.n_tokens} tokens, {context.n_cut} units cut){_reason(context)}", units or "(none)"),
         *((f"prompt ({call['role']})", messages(call)) for call in trace.calls.get(item, [])),
-        (f"answer ({about})", prediction.prediction or "(none)"),
+        (f"answer ({said})", prediction.prediction or "(none)"),
     ]
 
 
@@ -87,14 +96,31 @@ def _agent_prompt(trace: Trace, item: str) -> list[tuple[str, str]]:
     return [(f"prompt (agent, 1 of {len(asked)})", messages(asked[0]))] if asked else []
 
 
+def _line_of(passage: Passage | None) -> str:
+    """Return the first line of a passage that no context shows."""
+    return passage.context_text.strip().partition("\n")[0][:80] if passage else ""
+
+
+def _place(passage: Passage) -> str:
+    """Return where a passage of a user's own document stands, empty for others."""
+    page = f", page {passage.source.page}" if passage.source.page is not None else ""
+    return f"  ({passage.source.document}{page})" if passage.source.document else ""
+
+
 def passages(trace: Trace, item: str) -> dict[str, Passage]:
-    """Return the passages on the way to an item's ranking, from the store beside the run, else from its context."""
-    steps = trace.rankings[item].steps or ()
-    wanted = {passage for step in steps for passage in (*step.path, *step.chosen)}
+    """Return an item's passages and those on the way to them, from the store beside the run, else from its context.
+
+    A large corpus is read for the way alone.
+    """
+    ranking = trace.rankings[item]
+    wanted = {passage for step in ranking.steps or () for passage in (*step.path, *step.chosen)}
+    key, store = trace.run.manifest["stages"]["corpus"]["key"], trace.run.path.parent.parent / "store"
+    path = store / "corpus" / key / f"corpus-{trace.questions[item].corpus_id}.jsonl"
+    if path.is_file() and path.stat().st_size <= SMALL:
+        wanted |= {hit.id for hit in ranking.passages}
     if not wanted:
         return {}
-    key, store = trace.run.manifest["stages"]["corpus"]["key"], trace.run.path.parent.parent / "store"
-    rows = _corpus(store / "corpus" / key / f"corpus-{trace.questions[item].corpus_id}.jsonl")
+    rows = _corpus(path)
     found = {passage: from_json(Passage, rows[passage]) for passage in sorted(wanted & rows.keys())}
     for unit in trace.contexts[item].units:
         if unit.source in wanted:

@@ -194,6 +194,27 @@ def test_gold_nodes_are_named_by_page_table_and_words(mixed, capsys):
         "d": [],
     }
     assert loaded.card["counts"] == {"gold passages that are not in the corpus": 1}
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("questions.jsonl")]
+    assert said == [
+        "questions.jsonl: question c: not in the folder: five.pdf#page=9; supports are FILE#page=3, FILE#table=2, "
+        "FILE#text=words of a passage, or ids of passages"
+    ]
+
+
+def test_what_is_set_aside_and_gold_that_is_not_there_are_told(mixed, capsys):
+    rows = [{"id": str(n), "question": f"When in {n}?", "supports": ["one.md"]} for n in range(8)]
+    (mixed / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert len(folder(mixed, questions="q.jsonl").load().questions) == 2
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("q.jsonl")]
+    mend = '"split": "test" in a line puts it among those that are scored'
+    assert said[0] == f"q.jsonl: 2 of 8 questions are scored, the last quarter; {mend}"
+    assert [line.split(";")[0] for line in said[1:]] == [
+        f"q.jsonl: question {n}: not in the folder: one.md" for n in (6, 7)
+    ]
+    (mixed / "q.jsonl").write_text("".join(json.dumps({**row, "split": "test"}) + "\n" for row in rows))
+    folder(mixed, questions="q.jsonl").load()
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("q.jsonl")]
+    assert len(said) == 6 and said[5] == "q.jsonl: gold that is not in the folder: 8 questions in all"
 
 
 def test_a_run_without_questions_is_refused_and_ask_is_not(mixed, tmp_path):

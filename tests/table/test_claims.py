@@ -432,9 +432,24 @@ def test_without_results_every_claim_is_not_tested(tmp_path: Path, capsys: pytes
 
 def test_the_page_over_all_holds_every_paper(tmp_path: Path) -> None:
     table(tmp_path, cell("other", run(tmp_path, "a", WINS)), cell("base", run(tmp_path, "b", [0.0] * 8)))
-    shown = judge_all("tests", tree(tmp_path, claim()), tmp_path)
+    conf = tree(tmp_path, claim())
+    judge_all(None, conf, tmp_path)
+    shown = judge_all("tests", conf, tmp_path)
     assert "1 supported" in shown.markdown and "## gcg" not in shown.markdown
     assert "## gcg" in shown.path.read_text() and "(sample/tests/claims.md)" in shown.path.read_text()
+
+
+def test_one_papers_claims_leave_the_pages_of_others_as_they_are(tmp_path: Path) -> None:
+    table(tmp_path, cell("other", run(tmp_path, "a", WINS)), cell("base", run(tmp_path, "b", [0.0] * 8)))
+    conf = tree(tmp_path, claim())
+    whole = judge_all(None, conf, tmp_path).path.read_text()
+    page = tmp_path / "results" / "sample" / "tests" / "claims.md"
+    before = page.read_text()
+    shutil.rmtree(tmp_path / "runs")
+    judge_all("gcg", conf, tmp_path)
+    assert page.read_text() == before and (tmp_path / "results" / "claims.md").read_text() == whole
+    judge_all("tests", conf, tmp_path)
+    assert page.read_text() != before
 
 
 def test_wrong_words_are_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from graphcontext.store import Workspace
 
 RULES = ("auto", "last_quarter")
+SHOWN = 5  # questions that are named
+FORMS = "supports are FILE#page=3, FILE#table=2, FILE#text=words of a passage, or ids of passages"
 _NODE = re.compile(r"(?P<document>.+)#(?P<kind>page|table|text)=(?P<value>.+)")
 
 
@@ -162,7 +164,10 @@ class Folder:
         found = [p for name, document in documents.items() for p in passages(document, name, self.cutting)]
         corpus = Corpus.of(found)
         structure = Outline(corpus)
-        questions = tuple(_question(question, corpus.id, structure, counts) for question in chosen)
+        made_of = [(question, *_question(question, corpus.id, structure, counts)) for question in chosen]
+        questions = tuple(question for _, question, _ in made_of)
+        if asked is not None:
+            _tell_questions(asked.name, split, side, {a.id: unknown for a, _, unknown in made_of if unknown})
         card = {
             "name": self.name,
             "license": self.cutting.license or "not given",
@@ -259,14 +264,30 @@ def _read(documents: dict[str, Document], found: Sequence[Passage]) -> dict[str,
     }
 
 
-def _question(asked: Asked, corpus_id: str, structure: Outline, counts: Counter[str]) -> Question:
-    """Return a question with its gold passages by id; a node that is not there stays as written, and is counted."""
+def _tell_questions(file: str, split: dict[str, Any], side: str, unknown: dict[str, list[str]]) -> None:
+    """Say on stderr which questions are scored, where not all are, and of which the gold is not in the folder."""
+    sizes = [split[name] for name in splits.SIDES]
+    if split["rule"].startswith("last quarter") and split[side] < sum(sizes):
+        mend = '"split": "test" in a line puts it among those that are scored'
+        print(f"{file}: {split[side]} of {sum(sizes)} questions are scored, the last quarter; {mend}", file=sys.stderr)
+    for name, written in list(unknown.items())[:SHOWN]:
+        print(f"{file}: question {name}: not in the folder: {', '.join(written)}; {FORMS}", file=sys.stderr)
+    if len(unknown) > SHOWN:
+        print(f"{file}: gold that is not in the folder: {len(unknown)} questions in all", file=sys.stderr)
+
+
+def _question(
+    asked: Asked, corpus_id: str, structure: Outline, counts: Counter[str]
+) -> tuple[Question, list[str]]:
+    """Return a question with its gold passages by id, and what of these is not there: it stays as written."""
     supports: list[str] = []
+    unknown = []
     for written in asked.supports:
         match = _NODE.fullmatch(written)
         ids = structure.find(match["document"], match["kind"], match["value"]) if match else ()
         if not ids and written not in structure.ids:
             counts["gold passages that are not in the corpus"] += 1
+            unknown.append(written)
         supports += ids or [written]
     made = Question(asked.id, asked.text, corpus_id, asked.answers, asked.text, tuple(dict.fromkeys(supports)))
-    return replace(made, source=Source(date=asked.date))
+    return replace(made, source=Source(date=asked.date)), unknown

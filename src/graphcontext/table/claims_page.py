@@ -40,7 +40,9 @@ class Shown:
 
 
 def judge_all(paper: str | None, config_dir: str | None, root: Path) -> Shown:
-    """Judge the claims of all papers from what is done, and write the pages; ``paper`` is shown alone.
+    """Judge the claims of all papers from what is done, and write the pages; of ``paper`` alone where one is named.
+
+    The page over all papers keeps what it says of the others.
 
     Raises:
         InputError: no such paper, a faulty claim, a damaged file in ``results/``.
@@ -49,22 +51,30 @@ def judge_all(paper: str | None, config_dir: str | None, root: Path) -> Shown:
     if paper is not None and paper not in papers:
         raise InputError(f"claims {paper}: no such paper{did_you_mean(paper, papers, most=20)}")
     known = list(dict.fromkeys(("sample", "small", "paper", *options("scale", config_dir))))
-    sections: dict[str, str] = {}
+    target = root / "results" / "claims.md"
+    sections = {} if paper is None else _sections(target)
     pages: list[Path] = []
-    for name in papers:
+    for name in papers if paper is None else [paper]:
         claims = load_claims(name, config_dir)
         judged = [Judged(claims, scale, root) for scale in scales_with(root, claims.specs, known)]
         for one in judged:
             path = root / "results" / one.scale / name / "claims.md"
             _write(path, page(one))
             _write(path.with_suffix(".json"), to_json(one))
-            pages += [path] if paper in (None, name) else []
+            pages.append(path)
         sections[name] = overview(claims, judged)
     head = [GENERATED, "# What the papers state, and what was measured here", _filled(LEGEND)]
-    path = root / "results" / "claims.md"
-    _write(path, "\n\n".join([*head, *sections.values()]) + "\n")
+    _write(target, "\n\n".join([*head, *(sections[name] for name in papers if name in sections)]) + "\n")
     asked = list(sections.values()) if paper is None else [sections[paper]]
-    return Shown(path, "\n\n".join(asked), tuple(pages))
+    return Shown(target, "\n\n".join(asked), tuple(pages))
+
+
+def _sections(path: Path) -> dict[str, str]:
+    """Return the sections of the page over all papers, by paper; none where it is not written yet."""
+    if not path.is_file():
+        return {}
+    _, *parts = path.read_text(encoding="utf-8").split("\n## ")
+    return {part.partition(":")[0]: f"## {part.strip()}" for part in parts}
 
 
 def overview(claims: Claims, judged: Sequence[Judged]) -> str:
