@@ -32,7 +32,10 @@ class Asked:
         answer = self.prediction.prediction.strip() or f"(no answer: {self.prediction.reason or 'empty'})"
         lines = [answer]
         if self.ranking.fallback == NOT_FOUND:
-            lines += ["", "no document has such a page or table; the question was answered from the text of all of them"]
+            lines += [
+                "",
+                "no document has such a page or table; the question was answered from the text of all of them",
+            ]
         lines += ["", "Sources"]
         shown = {unit.source for unit in self.context.units}
         texts = [unit.text for unit in self.context.units]

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from typing import Any
 
+from graphcontext.component import has_answers
 from graphcontext.data.multihop_card import BEYOND, SHORT
 from graphcontext.evaluate.decomposition import LABELS
 
@@ -142,7 +143,7 @@ def facts(job: Any) -> dict[str, Any]:
         "n_passages": sum(len(c.passages) for c in job.data.corpora.values()),
         "fallbacks": dict(Counter(r.fallback for r in job.rankings if r.fallback)),
         "not_scored": sorted(set(job.pipeline.config["metric"]) - set(job.scores)),
-        "n_units_cut": sum(c.n_cut for c in job.contexts),
+        "n_units_cut": sum(c.n_cut for c in job.contexts) if has_answers(job.pipeline.config) else 0,  # else unread
         "n_retry": sum(bool(c.retry) for c in job.contexts),
         "reasons": _count(said),
         "mean_context_tokens": round(n_tokens / max(1, len(job.contexts)), 1),

@@ -122,7 +122,7 @@ class Stages:
         start = time.perf_counter()
         reset_peak_memory()
         facts = make(artefact)
-        facts |= {"seconds": round(time.perf_counter() - start, 2), "peak_mib": peak_memory()}
+        facts |= {"seconds": round(time.perf_counter() - start, 4), "peak_mib": peak_memory()}
         artefact.finish({**facts, "made_with": provenance()}, made_from)
 
     @staticmethod

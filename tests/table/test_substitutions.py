@@ -27,7 +27,11 @@ def composed(node: dict, llm: dict, with_llm: bool = True, **choices: str) -> Co
         "bertscore": SCORER,
         "fact_extractor": SPACY,
         "entity_extractor": {"_target_": "graphcontext.evaluate.spacy_entities.SpacyEntities", "model": "spacy_en"},
-        "metric": {"rouge1": {}, "bertscore_f1": {**SCORER, "rescaled": False}, "factsumm": {"extractor": SPACY}},
+        "metric": {
+            "rouge1": {"_target_": "graphcontext.evaluate.overlap.Rouge"},
+            "bertscore_f1": {"_target_": "graphcontext.evaluate.bertscore.BERTScore", **SCORER, "rescaled": False},
+            "factsumm": {"_target_": "graphcontext.evaluate.factsumm.FactSumm", "extractor": SPACY},
+        },
     }
     given = {k.replace("__", "@roles."): v for k, v in choices.items()}
     return Composed(config, given, given)

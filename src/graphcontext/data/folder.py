@@ -276,9 +276,7 @@ def _tell_questions(file: str, split: dict[str, Any], side: str, unknown: dict[s
         print(f"{file}: gold that is not in the folder: {len(unknown)} questions in all", file=sys.stderr)
 
 
-def _question(
-    asked: Asked, corpus_id: str, structure: Outline, counts: Counter[str]
-) -> tuple[Question, list[str]]:
+def _question(asked: Asked, corpus_id: str, structure: Outline, counts: Counter[str]) -> tuple[Question, list[str]]:
     """Return a question with its gold passages by id, and what of these is not there: it stays as written."""
     supports: list[str] = []
     unknown = []

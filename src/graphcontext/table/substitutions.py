@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from graphcontext.component import components, fingerprint, locate, needs_graph
+from graphcontext.component import active_metrics, components, fingerprint, locate, needs_graph
 from graphcontext.config import Composed
 from graphcontext.evaluate.columns import option_of
 
@@ -93,7 +93,7 @@ def _results(config: dict[str, Any], metric: str | None, scored: bool) -> list[A
 def _metrics(config: dict[str, Any], metric: str | None) -> dict[str, Any]:
     """Return a config's metrics, of a given one or of a further column of it (``acc_answered``) that one alone."""
     option = metric and option_of(metric, config["metric"])
-    return {name: node for name, node in config["metric"].items() if metric is None or name == option}
+    return {name: node for name, node in active_metrics(config).items() if metric is None or name == option}
 
 
 def substitutions(cells: Iterable[tuple[str, dict[str, tuple[str, str]]]]) -> list[str]:
