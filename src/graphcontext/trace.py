@@ -15,7 +15,6 @@ from graphcontext.path import lines
 from graphcontext.retrieve.agents.state import call_id
 from graphcontext.run_folder import Run
 
-
 SMALL = 1 << 26  # bytes of a corpus that is read to name passages
 
 
