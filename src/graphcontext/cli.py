@@ -20,7 +20,7 @@ VERBS = {
     "run": "one run; its metrics with n, failed, empty and interval (-m sweeps commas)",
     "table": "PAPER/ID: the runs that a table lacks, then the table",
     "train": "an adapter for llm.adapter=, going on where it was stopped; train merge ADAPTER [PATH]: a model folder",
-    "ask": '"question": one answer, with its context, sources and scores',
+    "ask": '"question": one answer, with its sources, their scores or the path to them',
     "show": "RUN [RUN …] [--item ID] [--html FILE] [--svg FILE]: what happened to each item",
     "compare": "RUN RUN: config diff, paired differences with interval and p, items won and lost",
     "claims": "[PAPER]: each ordering that a paper states, tested on what is done; nothing is run",
