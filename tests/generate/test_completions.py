@@ -253,8 +253,13 @@ def test_ctrl_c_ends_waiting_and_retries_and_keeps_what_is_under_way(server, wor
         time.sleep(0.3)
         answer()(connection, asked)
 
+    def refuse(connection: socket.socket, asked: Asked) -> None:
+        while not server.counts["d"]:  # a refusal holds back whatever is not under way yet
+            time.sleep(0.01)
+        say(429, b"", Retry_After="3")(connection, asked)
+
     for item in "abc":
-        server.scripts[item] = [say(429, b"", Retry_After="3")] * 2
+        server.scripts[item] = [refuse] * 2
     server.scripts["d"] = [interrupt]
     model = OpenAILLM("m", server.url, workers=4, max_retries=2)
     model.bind(workspace)
